@@ -1,0 +1,43 @@
+"""Sessions for developers and CI: `check` is what a commit must pass."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["check"]
+
+PYTEST_VERSIONS = ("8.1.*", "8.4.*", "9.0.*", "newest")
+
+
+def _program(name: str) -> str:
+    """Return a program of the environment that nox itself runs in, activated or not."""
+    return str(Path(sys.executable).with_name(name))
+
+
+@nox.session(venv_backend="none")
+def check(session: nox.Session) -> None:
+    """Check format, lint, types, imports and tests, in the environment at hand."""
+    # Queued first: whoever breaks a lint rule still learns in the same run whether the tests pass.
+    session.notify("tests")
+    session.run(_program("ruff"), "format", "--check")
+    session.run(_program("ruff"), "check")
+    session.run(_program("mypy"))
+    session.run(_program("lint-imports"))
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """Run the tests alone; arguments after `--` go to pytest."""
+    session.run(_program("pytest"), "-n", "2", *session.posargs)
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+@nox.parametrize("version", PYTEST_VERSIONS)
+def matrix(session: nox.Session, version: str) -> None:
+    """Run the tests on one version of pytest, in an environment of its own."""
+    wanted = "pytest" if version == "newest" else f"pytest=={version}"
+    session.install("--upgrade", "-e", ".[dev]", wanted)
+    session.run("pytest", "-n", "2", *session.posargs)

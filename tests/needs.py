@@ -1,0 +1,55 @@
+"""What a test needs from the machine: absent, it is skipped with the reason, and fails in CI.
+
+A skip in CI would read as a pass of something that never ran.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import lru_cache
+
+import pytest
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Return a mark for tests that start a program of the machine, as `git` or `node`."""
+    return pytest.mark.needs(program)
+
+
+needs_bwrap = needs("bwrap")
+"""A bubblewrap, from the system or from its wheel, that may make user namespaces here."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(program): skipped where it is missing, fails in CI")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        lacking = _lacking(mark.args[0])
+        if lacking and os.environ.get("CI") == "true":
+            pytest.fail(f"{lacking}, and CI must run every test", pytrace=False)
+        elif lacking:
+            pytest.skip(lacking)
+
+
+@lru_cache
+def _lacking(program: str) -> str | None:
+    """Return what is lacking as a sentence, or None when the program can be used."""
+    if program == "bwrap":
+        return _lacking_bwrap()
+    return None if shutil.which(program) else f"{program} is not on PATH"
+
+
+def _lacking_bwrap() -> str | None:
+    from pytest_evalarc.isolation.host import find_bwrap
+
+    program = find_bwrap()
+    if program is None:
+        return "bwrap is neither on PATH nor installed as a wheel"
+    # Many hosts have the program and forbid what it does, so only a real start can tell.
+    argv = [str(program.path), "--ro-bind", "/", "/", "--unshare-all", "--unshare-user", "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return f"bwrap cannot start: {done.stderr.strip()}" if done.returncode else None
