@@ -1,0 +1,1 @@
+"""Files as they are: read strictly, listed without following links, written whole."""

@@ -1,0 +1,1 @@
+"""Frozen schemas of everything that crosses a file or process boundary."""

@@ -1,0 +1,53 @@
+"""What every schema shares: frozen, strict about keys, and honest about numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+SCHEMA_VERSION = "1.0"
+"""Version of every whole document; the first number changes when a reader would break."""
+
+NAME_PATTERN = r"^[A-Za-z0-9_+-]+$"
+
+Name: TypeAlias = Annotated[
+    str, StringConstraints(pattern=NAME_PATTERN, min_length=1, max_length=100)
+]
+"""A name that may stand in a node id, a folder and a JSON key alike."""
+
+Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+Fraction: TypeAlias = Annotated[float, Field(ge=0.0, le=1.0)]
+"""A rate or a score, within [0, 1]."""
+
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+class Model(BaseModel):
+    """Base of all schemas: frozen, no unknown key, no NaN or infinity."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+    def to_json(self) -> JsonValue:
+        """Return plain JSON data: keys by alias, null where nothing is known."""
+        data: JsonValue = self.model_dump(mode="json", by_alias=True)
+        return data
+
+
+class Cause(Model):
+    """Why an outcome is what it is: a word to count by, and a sentence to read."""
+
+    kind: Name
+    """The word that reports count by, as `timeout` or `worker_crash`."""
+    detail: str = ""
+    """A sentence for a person; foreign text in it is already made safe to print."""

@@ -1,0 +1,183 @@
+"""What a task is, once its folder has been read and found valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pytest_evalarc.model.base import Model, Name, Sha256
+
+Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+MiB = Annotated[int, Field(gt=0)]
+
+
+class Deadlines(Model):
+    """Wall-clock seconds that each stage of a trial may take; finite and above 0."""
+
+    setup: Seconds = 120.0
+    agent: Seconds = 600.0
+    grading: Seconds = 300.0
+    """Bounds all grading steps together."""
+    check: Seconds = 60.0
+    """Bounds each hidden check that names no deadline of its own."""
+
+
+class Limits(Model):
+    """What every graded process may use."""
+
+    memory_mib: MiB = 2048
+    processes: Annotated[int, Field(gt=0)] = 256
+    cpus: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
+    tmp_mib: MiB = 512
+    output_mib: MiB = 16
+    """Both output streams of one process together."""
+    disk_mib: MiB = 1024
+
+
+class Check(Model):
+    """One hidden test file, or one case of a pack: a column of the row of outcomes."""
+
+    id: Name
+    dimensions: tuple[Name, ...]
+    """The dimensions this check gives a verdict in; a hidden test has exactly one."""
+    deadline_s: Seconds
+    file: str | None = None
+    """Path below the task folder, POSIX style; None for a case of a pack."""
+    description: str = ""
+
+
+class Edit(Model):
+    """Replace a text that occurs exactly once in one file of the reference submission."""
+
+    file: str
+    find: str
+    replace: str
+
+
+class Mutant(Model):
+    """A declared fault: the reference submission with edits, or with an overlay copied over it."""
+
+    name: Name
+    target: Name
+    """The dimension in which the checks must notice this fault."""
+    description: str = ""
+    edits: tuple[Edit, ...] = ()
+    overlay: str | None = None
+    """Folder below the task folder whose files are copied over the reference submission."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if bool(self.edits) == (self.overlay is not None):
+            raise ValueError("a mutant has either edits or an overlay")
+        return self
+
+
+class Expected(Model):
+    """What the task's author expects of a treatment configuration."""
+
+    installed: tuple[Name, ...] = ()
+    not_installed: tuple[Name, ...] = ()
+    used: tuple[Name, ...] = ()
+    not_used: tuple[Name, ...] = ()
+    hooks: tuple[Name, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is expected at all."""
+        return not (
+            self.installed or self.not_installed or self.used or self.not_used or self.hooks
+        )
+
+
+class Plugin(Model):
+    """A plugin that a treatment offers: its name and the folder that holds it."""
+
+    name: Name
+    root: Path
+
+
+class PackRef(Model):
+    """The pack that stands in for toolchain, checks and starter, with the seeds to run."""
+
+    name: Name
+    seeds: tuple[int, ...] = (17, 41, 97)
+
+
+class TaskBrief(Model):
+    """All that a client may see of a task; hidden checks live in `Task` alone."""
+
+    name: Name
+    prompt: str
+    agent_deadline_s: Seconds = 600.0
+    """Wall-clock seconds from client start to client end."""
+    plugins: tuple[Name, ...] = ()
+
+
+class TaskRef(Model):
+    """How documents name a task."""
+
+    name: Name
+    kind: Literal["capability", "regression"]
+    content_hash: Sha256
+    version: str = "0.1.0"
+
+
+class Task(Model):
+    """A valid task: everything that its folder says, with defaults filled in."""
+
+    brief: TaskBrief
+    kind: Literal["capability", "regression"]
+    version: str = "0.1.0"
+    root: Path
+    """The task's folder."""
+    toolchain: Name | None
+    """None for a pack."""
+    pack: PackRef | None = None
+    editable: tuple[str, ...] = ()
+    """POSIX paths below `project/` that are taken from a submission."""
+    fixtures: tuple[Plugin, ...] = ()
+    """Fixture folders by name; each is copied beside `project/` as `fixtures/<name>`."""
+    plugins: tuple[Plugin, ...] = ()
+    fmt_check: bool = False
+    tags: tuple[Name, ...] = ()
+    weights: dict[Name, float]
+    """Share of each dimension in the score; sums to 1 unless there is no dimension."""
+    deadlines: Deadlines = Deadlines()
+    limits: Limits = Limits()
+    expected: Expected = Expected()
+    checks: tuple[Check, ...] = ()
+    mutants: tuple[Mutant, ...] = ()
+    has_solution: bool = False
+    sha256: Sha256
+    """The content hash over the task, its fixtures and its plugins."""
+    lines: dict[str, int] = {}
+    """1-based lines in task.toml: `""` for the top, `checks.<id>`, `mutants.<name>`, `expected`."""
+
+    @property
+    def name(self) -> str:
+        """The task's folder name."""
+        return self.brief.name
+
+    @property
+    def starter(self) -> Path:
+        """The project a trial starts from."""
+        return self.root / "starter"
+
+    @property
+    def solution(self) -> Path:
+        """The files that turn the starter into the reference submission."""
+        return self.root / "solution"
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """All dimensions that a check judges, in the order of the checks."""
+        return tuple(dict.fromkeys(d for check in self.checks for d in check.dimensions))
+
+    @property
+    def ref(self) -> TaskRef:
+        """This task as documents name it."""
+        return TaskRef(
+            name=self.name, kind=self.kind, content_hash=self.sha256, version=self.version
+        )

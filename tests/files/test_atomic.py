@@ -1,0 +1,76 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_evalarc.files.atomic import write_atomic, write_model
+from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.model.base import Cause
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    """A reader holds the old content to its end, and the next one sees only the new."""
+    path = tmp_path / "result.json"
+    path.write_bytes(b"old")
+
+    with path.open("rb") as reader:
+        write_atomic(path, b"new and longer")
+        assert reader.read() == b"old"
+
+    assert path.read_bytes() == b"new and longer"
+    assert os.listdir(tmp_path) == ["result.json"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Half a result would be read as a damaged one, and a stray file fills the disk further."""
+    path = tmp_path / "result.json"
+    path.write_bytes(b"old")
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path if call == "replace" else os, call, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(path, b"new")
+
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["result.json"]
+
+
+def test_a_link_at_the_path_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """A link planted where a result is to go must not redirect it over another file."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    path = tmp_path / "result.json"
+    path.symlink_to(victim)
+
+    write_atomic(path, b"{}")
+
+    assert victim.read_bytes() == b"precious"
+    assert not path.is_symlink()
+    assert path.read_bytes() == b"{}"
+
+
+def test_the_permissions_are_those_of_an_ordinary_file(tmp_path: Path) -> None:
+    """Results are read by other users' tools, so the private mode of temporary files must go."""
+    write_atomic(tmp_path / "a", b"")
+    (tmp_path / "b").write_bytes(b"")
+
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_a_model_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    """Writer and reader are one pair, foreign text included."""
+    cause = Cause(kind="timeout", detail="agent said \u201cé\u201d\n")
+
+    write_model(tmp_path / "cause.json", cause)
+
+    assert read_model(tmp_path / "cause.json", Cause) == cause
