@@ -1,0 +1,1 @@
+"""Every derived number, as pure functions of rows and results."""

@@ -1,0 +1,260 @@
+"""What the trials of one task and client add up to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from pytest_evalarc.counting.outcome import CauseKind
+from pytest_evalarc.counting.validity import infrastructure_fault
+from pytest_evalarc.errors import DocumentError
+from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.benchmark import (
+    Benchmark,
+    CodeRate,
+    ConfigurationBenchmark,
+    Cost,
+    CostOver,
+    Delta,
+    Excluded,
+    Mean,
+)
+from pytest_evalarc.model.transcript import Load
+from pytest_evalarc.model.trial import (
+    Outcome,
+    PlanDoc,
+    PlannedTrial,
+    SkillFacts,
+    TrialResult,
+    Verdict,
+)
+
+Level: TypeAlias = Literal["enforced", "exploratory", "trusted_local", "mixed"]
+CostFigure: TypeAlias = Literal["tokens", "agent_secs"]
+
+_DELTA_DECIMALS = 8
+"""Enough for any rate, and few enough to hide binary noise as in 0.6 - 0.4."""
+
+_COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE)
+_CAUSE_GROUPS = {
+    Outcome.SETUP_FAILURE: "setup_failures",
+    Outcome.CANCELLED: "cancelled",
+    Outcome.EXCLUDED_ISOLATION: "excluded",
+    Outcome.EXCLUDED_GRADING: "excluded",
+    Outcome.FAILED: "failed",
+}
+
+
+def count(plan: PlanDoc, results: Mapping[str, TrialResult]) -> Benchmark:
+    """Return what a batch adds up to; a function of its plan and results alone.
+
+    Args:
+        plan: Every trial that was planned.
+        results: Finished trials by `PlannedTrial.folder`, in any order. A planned trial without
+            a result counts as cancelled, `not_reached`.
+
+    Returns:
+        Counts by place, and rates and means that are None where there is nothing to count. The
+        delta is the treatment minus its baseline, rounded to 8 decimals; its values are None
+        unless all started trials were enforced, since only those are compared.
+
+    Raises:
+        DocumentError: A result is not of this plan: its trial, task, client, model or
+            configuration differs.
+    """
+    _reject_strangers(plan, results)
+    configurations = {
+        name: _count_configuration(
+            [results.get(trial.folder) for trial in plan.trials if trial.configuration == name],
+            treated=is_treated(name),
+        )
+        for name in plan.configurations
+    }
+    isolation = _isolation(results.values())
+    is_partial = any(counted.cancelled for counted in configurations.values())
+    return Benchmark(
+        schema_version=SCHEMA_VERSION,
+        batch=plan.batch,
+        task=plan.task.name,
+        kind=plan.task.kind,
+        content_hash=plan.task.content_hash,
+        client=plan.client,
+        model=plan.model,
+        treatment=plan.treatment,
+        isolation=isolation,
+        selection="partial" if is_partial else "complete",
+        configurations=configurations,
+        delta=_delta(plan, configurations, comparable=isolation == "enforced"),
+    )
+
+
+def is_treated(configuration: str) -> bool:
+    """Return whether a configuration's trials get the treatment (`with-<treatment>`, `noise`)."""
+    return configuration == "noise" or configuration.startswith("with-")
+
+
+def _reject_strangers(plan: PlanDoc, results: Mapping[str, TrialResult]) -> None:
+    planned = {trial.folder: trial for trial in plan.trials}
+    for folder, result in results.items():
+        problem = _contradiction(plan, planned.get(folder), result)
+        if problem:
+            raise DocumentError(
+                f"{folder}/result.json", problem, "it belongs to another batch, or was edited"
+            )
+
+
+def _contradiction(plan: PlanDoc, trial: PlannedTrial | None, result: TrialResult) -> str | None:
+    if trial is None:
+        return "the plan has no such trial"
+    pairs: list[tuple[str, object, object]] = [
+        ("task", result.task.name, plan.task.name),
+        ("task content hash", result.task.content_hash, plan.task.content_hash),
+        ("configuration", result.mode, trial.configuration),
+        ("trial", result.trial, trial.trial),
+        ("order", result.order, trial.order),
+    ]
+    if result.client.name != plan.client_kind:
+        pairs.append(("client", result.client.name, plan.client))
+    if plan.model is not None and result.model.name is not None:
+        pairs.append(("model", result.model.name, plan.model))
+    for what, found, wanted in pairs:
+        if found != wanted:
+            return f"{what} is {found!r}, planned {wanted!r}"
+    return None
+
+
+def _count_configuration(
+    trials: Sequence[TrialResult | None], *, treated: bool
+) -> ConfigurationBenchmark:
+    finished = [trial for trial in trials if trial is not None]
+    places = Counter(trial.outcome for trial in finished)
+    places[Outcome.CANCELLED] += len(trials) - len(finished)
+    eligible = [trial for trial in finished if trial.outcome in _COUNTED]
+    succeeded = [trial for trial in eligible if trial.outcome is Outcome.SUCCEEDED]
+    return ConfigurationBenchmark(
+        planned=len(trials),
+        setup_failures=places[Outcome.SETUP_FAILURE],
+        cancelled=places[Outcome.CANCELLED],
+        started=len(trials) - places[Outcome.SETUP_FAILURE] - places[Outcome.CANCELLED],
+        excluded=Excluded(
+            isolation=places[Outcome.EXCLUDED_ISOLATION], grading=places[Outcome.EXCLUDED_GRADING]
+        ),
+        eligible=len(eligible),
+        succeeded=len(succeeded),
+        failed=places[Outcome.FAILED],
+        inconclusive=places[Outcome.INCONCLUSIVE],
+        success_rate=_rate(len(succeeded), len(eligible)),
+        pass_all=len(succeeded) == len(eligible) if eligible else None,
+        code=_code_rate(eligible),
+        causes=_causes(finished, unreached=len(trials) - len(finished)),
+        observed_load=_observed_load(eligible) if treated else None,
+        expectations=_expectations(eligible) if treated else None,
+        cost=Cost(eligible=_cost(eligible), succeeded=_cost(succeeded)),
+    )
+
+
+def _causes(finished: Sequence[TrialResult], *, unreached: int) -> dict[str, dict[str, int]]:
+    groups: dict[str, Counter[str]] = {group: Counter() for group in _CAUSE_GROUPS.values()}
+    groups["cancelled"][CauseKind.NOT_REACHED.value] += unreached
+    for trial in finished:
+        if trial.cause and trial.outcome in _CAUSE_GROUPS:
+            groups[_CAUSE_GROUPS[trial.outcome]][trial.cause.kind] += 1
+    return {
+        group: {kind: kinds[kind] for kind in sorted(kinds) if kinds[kind]}
+        for group, kinds in groups.items()
+    }
+
+
+def _code_rate(eligible: Sequence[TrialResult]) -> CodeRate:
+    """Return how often the code passed, over the trials in which that is known at all.
+
+    A timed-out trial stays eligible when its grading breaks, and then nobody knows.
+    """
+    last = [trial.gradings[-1] for trial in eligible if trial.gradings]
+    known = [grading for grading in last if infrastructure_fault(grading) is None]
+    passed = sum(grading.code_passed for grading in known)
+    return CodeRate(passed=passed, eligible=len(known), rate=_rate(passed, len(known)))
+
+
+def _observed_load(eligible: Sequence[TrialResult]) -> dict[str, dict[Load, int]]:
+    """Return loads by skill; a trial that says nothing of a skill leaves its load unknown."""
+    facts: list[Mapping[str, SkillFacts]] = [
+        trial.expectations.skills if trial.expectations else {} for trial in eligible
+    ]
+    loads = {
+        skill: Counter(
+            seen[skill].observed_load if skill in seen else Load.UNKNOWN for seen in facts
+        )
+        for skill in sorted({skill for seen in facts for skill in seen})
+    }
+    return {skill: {load: seen[load] for load in Load} for skill, seen in loads.items()}
+
+
+def _expectations(eligible: Sequence[TrialResult]) -> dict[str, dict[str, int]]:
+    """Return verdicts by expectation; one that a trial did not judge is not counted there."""
+    verdicts: dict[str, Counter[str]] = {}
+    for trial in eligible:
+        for decision in trial.expectations.decisions if trial.expectations else ():
+            if decision.verdict is not None:
+                verdicts.setdefault(decision.name, Counter())[decision.verdict] += 1
+    return {
+        name: {verdict: verdicts[name][verdict] for verdict in get_args(Verdict)}
+        for name in sorted(verdicts)
+    }
+
+
+def _cost(trials: Sequence[TrialResult]) -> CostOver:
+    return CostOver(
+        tokens=_mean(trial.usage.total if trial.usage else None for trial in trials),
+        agent_secs=_mean(trial.elapsed_secs for trial in trials),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> Mean:
+    """Return the mean of what was reported; the unknown is left out, never 0."""
+    known = [value for value in values if value is not None]
+    return Mean(mean=math.fsum(known) / len(known) if known else None, trials=len(known))
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _isolation(results: Iterable[TrialResult]) -> Level | None:
+    not_started = (Outcome.SETUP_FAILURE, Outcome.CANCELLED)
+    levels = {trial.isolation.mode for trial in results if trial.outcome not in not_started}
+    if not levels:
+        return None
+    return "mixed" if len(levels) > 1 else levels.pop()
+
+
+def _delta(
+    plan: PlanDoc, configurations: Mapping[str, ConfigurationBenchmark], *, comparable: bool
+) -> Delta | None:
+    if plan.treatment is None:
+        return None
+    treated = configurations.get(f"with-{plan.treatment}", configurations.get("noise"))
+    baseline = configurations.get(f"without-{plan.treatment}")
+
+    def minus(figure: Callable[[ConfigurationBenchmark], float | None]) -> float | None:
+        if treated is None or baseline is None or not comparable:
+            return None
+        part, other = figure(treated), figure(baseline)
+        return None if part is None or other is None else round(part - other, _DELTA_DECIMALS)
+
+    def costs(over: Callable[[Cost], CostOver]) -> dict[CostFigure, float | None]:
+        return {
+            "tokens": minus(lambda counted: over(counted.cost).tokens.mean),
+            "agent_secs": minus(lambda counted: over(counted.cost).agent_secs.mean),
+        }
+
+    return Delta(
+        success_rate=minus(lambda counted: counted.success_rate),
+        code_rate=minus(lambda counted: counted.code.rate),
+        cost={
+            "eligible": costs(lambda cost: cost.eligible),
+            "succeeded": costs(lambda cost: cost.succeeded),
+        },
+    )

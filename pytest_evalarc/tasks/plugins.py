@@ -1,0 +1,36 @@
+"""The plugins of a project, and the skills that they offer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_evalarc.model.task import Plugin
+from pytest_evalarc.tasks.fields import is_name
+
+
+def plugins_in(folder: Path) -> tuple[Plugin, ...]:
+    """Return the plugins of a folder such as `evals/plugins`, by name; none when it is missing.
+
+    A folder whose name is no name of ours cannot be named by a task, and is left out.
+    """
+    if not folder.is_dir():
+        return ()
+    return tuple(
+        Plugin(name=path.name, root=path)
+        for path in sorted(folder.iterdir())
+        if path.is_dir() and is_name(path.name)
+    )
+
+
+def skills_of(plugin: Plugin) -> dict[str, Path]:
+    """Return the skill folders of a plugin by skill name, sorted.
+
+    A skill is a folder of `skills/` that holds a `SKILL.md`. A plugin folder that holds one
+    itself is a single skill, as it lies in a project.
+    """
+    if (plugin.root / "SKILL.md").is_file():
+        return {plugin.name: plugin.root}
+    folder = plugin.root / "skills"
+    if not folder.is_dir():
+        return {}
+    return {path.name: path for path in sorted(folder.iterdir()) if (path / "SKILL.md").is_file()}

@@ -1,0 +1,527 @@
+"""Tests of what the trials of one task and client add up to."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_evalarc.counting.benchmark import count, is_treated
+from pytest_evalarc.counting.plan import planned_trials
+from pytest_evalarc.errors import DocumentError
+from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.isolation import TrialIsolation
+from pytest_evalarc.model.task import Deadlines, TaskRef
+from pytest_evalarc.model.transcript import Load, Usage
+from pytest_evalarc.model.trial import (
+    Decision,
+    Execution,
+    Expectations,
+    ModelRef,
+    Outcome,
+    PlanDoc,
+    SkillFacts,
+    TrialResult,
+    Versioned,
+)
+
+TASK = TaskRef(name="store-durability", kind="capability", content_hash="c" * 64)
+WITHOUT, WITH = "without-symposium", "with-symposium"
+STARTED = (
+    Outcome.EXCLUDED_ISOLATION,
+    Outcome.EXCLUDED_GRADING,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.SUCCEEDED,
+)
+CAUSES = {
+    Outcome.SETUP_FAILURE: "prelaunch",
+    Outcome.CANCELLED: "worker_crash",
+    Outcome.EXCLUDED_ISOLATION: "escape",
+    Outcome.EXCLUDED_GRADING: "grading",
+    Outcome.FAILED: "code",
+}
+
+
+def make_plan(trials, *, configurations=(WITHOUT, WITH), treatment="symposium", model=None):
+    return PlanDoc(
+        schema_version=SCHEMA_VERSION,
+        batch="b1",
+        task=TASK,
+        client="fast-claude",
+        client_kind="claude",
+        model=model,
+        treatment=treatment,
+        deadlines_secs=Deadlines(),
+        sandbox="srt",
+        trials=planned_trials(configurations, trials),
+    )
+
+
+def make_result(trial, outcome, *, cause=None, tokens=None, secs=None, mode="enforced", **more):
+    kind = cause or CAUSES.get(outcome)
+    return TrialResult(
+        schema_version=SCHEMA_VERSION,
+        task=TASK,
+        client=Versioned(name="claude"),
+        model=ModelRef(),
+        mode=trial.configuration,
+        trial=trial.trial,
+        order=trial.order,
+        os="linux x86_64",
+        deadlines_secs=Deadlines(),
+        elapsed_secs=secs,
+        usage=None if tokens is None else Usage(input_tokens=tokens, output_tokens=0),
+        execution=Execution.COMPLETED,
+        isolation=TrialIsolation(mode=mode),
+        outcome=outcome,
+        cause=Cause(kind=kind) if kind else None,
+        **more,
+    )
+
+
+def make_results(plan, **outcomes):
+    """Results by folder: `without` and `with_` give an outcome, or keywords, per round."""
+    told = {WITHOUT: outcomes["without"], WITH: outcomes["with_"]}
+    results = {}
+    for trial in plan.trials:
+        entry = told[trial.configuration][trial.round - 1]
+        if entry is not None:
+            keywords = entry if isinstance(entry, dict) else {"outcome": entry}
+            results[trial.folder] = make_result(trial, **keywords)
+    return results
+
+
+def loads(**loads_by_skill):
+    skills = {name: SkillFacts(observed_load=load) for name, load in loads_by_skill.items()}
+    return Expectations(skills=skills)
+
+
+S, F, Q = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE
+
+
+@pytest.fixture(scope="module")
+def reference_example():
+    """The reference's own example: 2 of 5 without and 4 of 5 with the treatment."""
+    plan = make_plan(5)
+    loaded = loads(store=Load.LOADED)
+    return plan, make_results(
+        plan,
+        without=[
+            {"outcome": S, "tokens": 44000, "secs": 90},
+            {"outcome": S, "tokens": 44200, "secs": 94},
+            {"outcome": F, "tokens": 36300, "secs": 71},
+            {"outcome": F, "tokens": 35000, "secs": 75},
+            {"outcome": F, "tokens": 35000, "secs": 75},
+        ],
+        with_=[
+            *[
+                {"outcome": S, "tokens": tokens, "secs": 72, "expectations": loaded}
+                for tokens in (30000, 34000, 38000, 42000)
+            ],
+            {
+                "outcome": F,
+                "cause": "expectation",
+                "tokens": 31500,
+                "secs": 62,
+                "expectations": loads(store=Load.NOT_OBSERVED),
+            },
+        ],
+    )
+
+
+def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
+    """Its published document, key by key, follows from ten results."""
+    data = count(*reference_example).to_json()
+
+    expected = {
+        WITHOUT: {
+            "planned": 5,
+            "setup_failures": 0,
+            "cancelled": 0,
+            "started": 5,
+            "excluded": {"isolation": 0, "grading": 0},
+            "eligible": 5,
+            "succeeded": 2,
+            "failed": 3,
+            "inconclusive": 0,
+            "success_rate": 0.4,
+            "pass_all": False,
+            "cost": {
+                "eligible": {
+                    "tokens": {"mean": 38900, "trials": 5},
+                    "agent_secs": {"mean": 81, "trials": 5},
+                },
+                "succeeded": {
+                    "tokens": {"mean": 44100, "trials": 2},
+                    "agent_secs": {"mean": 92, "trials": 2},
+                },
+            },
+        },
+        WITH: {
+            "planned": 5,
+            "setup_failures": 0,
+            "cancelled": 0,
+            "started": 5,
+            "excluded": {"isolation": 0, "grading": 0},
+            "eligible": 5,
+            "succeeded": 4,
+            "failed": 1,
+            "inconclusive": 0,
+            "success_rate": 0.8,
+            "pass_all": False,
+            "observed_load": {
+                "store": {"loaded": 4, "attempted": 0, "not_observed": 1, "unknown": 0}
+            },
+            "cost": {
+                "eligible": {
+                    "tokens": {"mean": 35100, "trials": 5},
+                    "agent_secs": {"mean": 70, "trials": 5},
+                },
+                "succeeded": {
+                    "tokens": {"mean": 36000, "trials": 4},
+                    "agent_secs": {"mean": 72, "trials": 4},
+                },
+            },
+        },
+    }
+    for name, keys in expected.items():
+        counted = data["configurations"][name]
+        assert {key: counted[key] for key in keys} == keys
+    assert list(data["configurations"]) == [WITHOUT, WITH]
+    assert "observed_load" not in data["configurations"][WITHOUT]
+    assert (data["task"], data["client"]) == ("store-durability", "fast-claude")
+    assert (data["isolation"], data["selection"]) == ("enforced", "complete")
+
+
+def test_the_delta_nests_like_a_configuration(reference_example) -> None:
+    """With minus without, for each rate and mean, and without the noise of binary fractions."""
+    delta = count(*reference_example).delta.to_json()
+
+    assert delta == {
+        "success_rate": 0.4,
+        "code_rate": None,
+        "cost": {
+            "eligible": {"tokens": -3800, "agent_secs": -11},
+            "succeeded": {"tokens": -8100, "agent_secs": -20},
+        },
+    }
+
+
+def test_infrastructure_errors_are_neither_failures_nor_forgotten() -> None:
+    """2 passed, 4 failed, 2 broke: the rate is 2/6, and the 2 are printed beside it."""
+    plan = make_plan(8, configurations=("baseline",), treatment=None)
+    ends = [S, S, F, F, F, F, Outcome.EXCLUDED_GRADING, Outcome.EXCLUDED_GRADING]
+    results = {t.folder: make_result(t, end) for t, end in zip(plan.trials, ends, strict=True)}
+
+    benchmark = count(plan, results)
+
+    counted = benchmark.configurations["baseline"]
+    assert (counted.started, counted.eligible, counted.excluded.grading) == (8, 6, 2)
+    assert counted.success_rate == 2 / 6
+    assert counted.causes["excluded"] == {"grading": 2}
+    assert benchmark.delta is None
+    assert "delta" not in benchmark.to_json()
+
+
+def test_with_nothing_eligible_every_rate_and_mean_is_null() -> None:
+    """An arm with no countable trial has no rate: not 0, not 1, and no NaN."""
+    plan = make_plan(2)
+    setup, escape = Outcome.SETUP_FAILURE, Outcome.EXCLUDED_ISOLATION
+    results = make_results(plan, without=[setup, setup], with_=[escape, S])
+
+    benchmark = count(plan, results)
+
+    counted = benchmark.configurations[WITHOUT]
+    assert (counted.success_rate, counted.pass_all, counted.code.rate) == (None, None, None)
+    assert counted.cost.eligible.tokens.to_json() == {"mean": None, "trials": 0}
+    assert benchmark.configurations[WITH].success_rate == 1.0
+    assert benchmark.delta.success_rate is None
+    assert set(benchmark.delta.cost["eligible"].values()) == {None}
+
+
+def test_unknown_usage_is_left_out_of_the_mean_and_never_zero() -> None:
+    """A client may report time and no tokens, so each mean carries its own count."""
+    plan = make_plan(4, configurations=("baseline",), treatment=None)
+    usages = [
+        Usage(input_tokens=100, output_tokens=10, cache_read_tokens=5, cache_write_tokens=1),
+        Usage(input_tokens=100, output_tokens=None, cache_read_tokens=900),
+        Usage(input_tokens=200, output_tokens=0),
+        None,
+    ]
+    results = {
+        t.folder: make_result(t, S, secs=secs).model_copy(update={"usage": usage})
+        for t, usage, secs in zip(plan.trials, usages, (1.0, 2.0, 3.0, None), strict=True)
+    }
+
+    cost = count(plan, results).configurations["baseline"].cost
+
+    assert cost.eligible.tokens.to_json() == {"mean": (116 + 200) / 2, "trials": 2}
+    assert cost.succeeded.agent_secs.to_json() == {"mean": 2.0, "trials": 3}
+
+
+def test_a_planned_trial_without_a_result_was_not_reached() -> None:
+    """A run that was cut short must not pass for a smaller, complete one."""
+    plan = make_plan(3)
+    results = make_results(plan, without=[S, Outcome.CANCELLED, None], with_=[S, S, S])
+
+    benchmark = count(plan, results)
+
+    counted = benchmark.configurations[WITHOUT]
+    assert (counted.planned, counted.cancelled, counted.started) == (3, 2, 1)
+    assert counted.causes["cancelled"] == {"not_reached": 1, "worker_crash": 1}
+    assert benchmark.selection == "partial"
+    assert count(plan, {}).configurations[WITH].causes["cancelled"] == {"not_reached": 3}
+    assert count(plan, {}).isolation is None
+
+
+def test_causes_are_counted_in_their_groups() -> None:
+    """A report can then say why trials are missing, which decides what to do about it."""
+    plan = make_plan(4)
+    results = make_results(
+        plan,
+        without=[
+            {"outcome": F, "cause": "timeout"},
+            {"outcome": F, "cause": "timeout"},
+            {"outcome": F, "cause": "code"},
+            Outcome.EXCLUDED_ISOLATION,
+        ],
+        with_=[Outcome.SETUP_FAILURE, {"outcome": Q, "cause": "expectation"}, S, S],
+    )
+
+    configurations = count(plan, results).configurations
+
+    assert configurations[WITHOUT].causes == {
+        "setup_failures": {},
+        "cancelled": {},
+        "excluded": {"escape": 1},
+        "failed": {"code": 1, "timeout": 2},
+    }
+    assert configurations[WITH].causes["setup_failures"] == {"prelaunch": 1}
+    assert configurations[WITH].inconclusive == 1
+
+
+def test_the_code_rate_stands_beside_the_success_rate(row, grading) -> None:
+    """The treated arm must meet expectations too, so its success alone is held to more."""
+    good = grading([row("a", {"a": True})])
+    bad = grading([row("a", {"a": False})])
+    spoilt = grading(status="infrastructure_error", cause="sandbox")
+    plan = make_plan(4)
+    results = make_results(
+        plan,
+        without=[{"outcome": S, "gradings": (good,)}, *[{"outcome": F, "gradings": (bad,)}] * 3],
+        with_=[
+            {"outcome": F, "cause": "expectation", "gradings": (good,)},
+            {"outcome": F, "cause": "code", "gradings": (good, bad)},
+            {"outcome": F, "cause": "timeout", "gradings": (spoilt,)},
+            {"outcome": Outcome.EXCLUDED_ISOLATION, "gradings": (good,)},
+        ],
+    )
+
+    benchmark = count(plan, results)
+
+    assert benchmark.configurations[WITHOUT].code.to_json() == {
+        "passed": 1,
+        "eligible": 4,
+        "rate": 0.25,
+    }
+    # The last grading counts; what a broken one would have said is unknown.
+    assert benchmark.configurations[WITH].code.to_json() == {
+        "passed": 1,
+        "eligible": 2,
+        "rate": 0.5,
+    }
+    assert (benchmark.delta.code_rate, benchmark.delta.success_rate) == (0.25, -0.25)
+
+
+def test_loads_and_expectations_are_those_of_eligible_treated_trials() -> None:
+    """An excluded trial's load is no observation, and a missing one is unknown, not absent."""
+
+    def seen(load, verdict):
+        decisions = (
+            Decision(name="used-store", verdict=verdict, rests_on=()),
+            Decision(name="not_installed-x", verdict=None, rests_on=()),
+        )
+        return loads(store=load).model_copy(update={"decisions": decisions})
+
+    plan = make_plan(4)
+    results = make_results(
+        plan,
+        without=[S] * 4,
+        with_=[
+            {"outcome": S, "expectations": seen(Load.LOADED, "pass")},
+            {"outcome": F, "expectations": seen(Load.ATTEMPTED, "fail")},
+            {"outcome": F, "cause": "client_error"},
+            {
+                "outcome": Outcome.EXCLUDED_ISOLATION,
+                "expectations": seen(Load.LOADED, "pass"),
+            },
+        ],
+    )
+
+    configurations = count(plan, results).configurations
+
+    assert configurations[WITH].observed_load == {
+        "store": {Load.LOADED: 1, Load.ATTEMPTED: 1, Load.NOT_OBSERVED: 0, Load.UNKNOWN: 1}
+    }
+    assert configurations[WITH].expectations == {
+        "used-store": {"pass": 1, "fail": 1, "inconclusive": 0}
+    }
+    assert configurations[WITHOUT].observed_load is None
+    assert configurations[WITHOUT].expectations is None
+
+
+@pytest.mark.parametrize(
+    ("modes", "level"),
+    [
+        (("exploratory", "exploratory"), "exploratory"),
+        (("trusted_local", "trusted_local"), "trusted_local"),
+        (("enforced", "exploratory"), "mixed"),
+    ],
+)
+def test_only_enforced_trials_are_compared(modes, level) -> None:
+    """Without an enforced boundary the difference may be what leaked, so no delta is told."""
+    plan = make_plan(1)
+    results = make_results(
+        plan,
+        without=[{"outcome": F, "mode": modes[0], "secs": 1}],
+        with_=[{"outcome": S, "mode": modes[1], "secs": 2}],
+    )
+
+    benchmark = count(plan, results)
+
+    assert benchmark.isolation == level
+    assert benchmark.configurations[WITH].success_rate == 1.0
+    assert benchmark.delta.to_json() == {
+        "success_rate": None,
+        "code_rate": None,
+        "cost": {
+            "eligible": {"tokens": None, "agent_secs": None},
+            "succeeded": {"tokens": None, "agent_secs": None},
+        },
+    }
+
+
+def test_a_trial_that_never_started_has_no_isolation_level() -> None:
+    """A set-up failure ran nothing, so its mode must not turn the batch into a mixed one."""
+    plan = make_plan(1)
+    results = make_results(
+        plan, without=[{"outcome": Outcome.SETUP_FAILURE, "mode": "exploratory"}], with_=[S]
+    )
+
+    assert count(plan, results).isolation == "enforced"
+
+
+def test_one_configuration_alone_has_nothing_to_be_compared_with() -> None:
+    """`--evalarc-configuration with` keeps the key, so that readers find null and not a gap."""
+    plan = make_plan(1, configurations=(WITH,))
+    (trial,) = plan.trials
+
+    benchmark = count(plan, {trial.folder: make_result(trial, S)})
+
+    assert benchmark.delta.success_rate is None
+
+
+def test_noise_is_compared_when_it_is_the_treatment_of_the_batch() -> None:
+    """The treatment among all other plugins is a treated configuration like `with`."""
+    plan = make_plan(1, configurations=(WITHOUT, "noise"))
+    results = {
+        trial.folder: make_result(trial, outcome)
+        for trial, outcome in zip(plan.trials, (F, S), strict=True)
+    }
+
+    assert count(plan, results).delta.success_rate == 1.0
+    assert [is_treated(name) for name in (WITHOUT, WITH, "noise", "baseline")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"task": TASK.model_copy(update={"content_hash": "e" * 64})}, "task content hash is"),
+        ({"mode": WITH}, "configuration is 'with-symposium', planned 'without-symposium'"),
+        ({"client": Versioned(name="codex")}, "client is 'codex', planned 'fast-claude'"),
+        ({"model": ModelRef(name="other")}, "model is 'other', planned 'big'"),
+        ({"trial": 7}, "trial is 7, planned 1"),
+    ],
+)
+def test_a_result_of_another_plan_is_refused(change, sentence) -> None:
+    """Counting it would compare two different things under one name."""
+    plan = make_plan(1, model="big")
+    folder = plan.trials[0].folder
+    result = make_result(plan.trials[0], S).model_copy(update=change)
+
+    with pytest.raises(DocumentError, match=sentence) as caught:
+        count(plan, {folder: result})
+
+    assert caught.value.where == f"{folder}/result.json"
+
+
+def test_a_result_that_was_never_planned_is_refused() -> None:
+    """A trial added afterwards would be one picked by hand."""
+    plan = make_plan(1)
+
+    with pytest.raises(DocumentError, match="the plan has no such trial"):
+        count(plan, {"trial-2-with-symposium": make_result(plan.trials[1], S)})
+
+
+def test_a_result_may_name_the_client_by_its_label() -> None:
+    """Label and kind differ when several models run side by side; either is this plan's."""
+    plan = make_plan(1)
+    result = make_result(plan.trials[0], S).model_copy(
+        update={"client": Versioned(name="fast-claude")}
+    )
+
+    assert count(plan, {plan.trials[0].folder: result}).configurations[WITHOUT].succeeded == 1
+
+
+ENDS = st.one_of(st.none(), st.sampled_from(list(Outcome)))
+TRIALS = st.lists(
+    st.tuples(ENDS, ENDS, st.none() | st.integers(0, 10**6), st.none() | st.floats(0, 1e5)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(trials=TRIALS, dice=st.integers(0, 2**32))
+def test_every_planned_trial_ends_in_exactly_one_place(trials, dice) -> None:
+    """The two equations of the reference hold, rates are fractions, and no order matters."""
+    plan = make_plan(len(trials))
+    given = [
+        [end and {"outcome": end, "tokens": tokens, "secs": secs} for end in (left, right)]
+        for left, right, tokens, secs in trials
+    ]
+    results = make_results(
+        plan, without=[pair[0] for pair in given], with_=[pair[1] for pair in given]
+    )
+    shuffled = list(results.items())
+    random.Random(dice).shuffle(shuffled)
+
+    benchmark = count(plan, results)
+
+    assert count(plan, dict(shuffled)) == benchmark
+    for index, counted in enumerate(benchmark.configurations.values()):
+        ends = [trial[index] for trial in trials]
+        assert counted.planned == len(trials)
+        assert counted.started == sum(end in STARTED for end in ends)
+        assert counted.planned == counted.setup_failures + counted.cancelled + counted.started
+        assert counted.eligible == counted.succeeded + counted.failed + counted.inconclusive
+        excluded = counted.excluded.isolation + counted.excluded.grading
+        assert counted.eligible == counted.started - excluded
+        assert (counted.success_rate is None) == (counted.eligible == 0)
+        assert counted.success_rate is None or 0.0 <= counted.success_rate <= 1.0
+        assert counted.pass_all in (None, counted.succeeded == counted.eligible)
+        assert counted.cost.succeeded.tokens.trials <= counted.succeeded
+        assert counted.cost.eligible.agent_secs.trials <= counted.eligible
+        assert sum(counted.causes["cancelled"].values()) == counted.cancelled
+        assert sum(counted.causes["failed"].values()) == counted.failed
+    assert (benchmark.selection == "partial") == any(
+        end in (None, Outcome.CANCELLED) for trial in trials for end in trial[:2]
+    )

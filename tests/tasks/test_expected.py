@@ -1,0 +1,94 @@
+"""What a treatment offers, and what may be expected of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tasks.project import LABEL, Project
+
+SKILL = "---\nname: x\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            'installed = ["use-store"]\nnot_installed = ["use-store"]',
+            'not_installed: names "use-store", as `installed` does',
+        ),
+        (
+            'used = ["use-store"]\nnot_used = ["use-store"]',
+            'not_used: names "use-store", as `used` does',
+        ),
+        (
+            'used = ["use-store"]\nnot_installed = ["use-store"]',
+            'not_installed: names "use-store", as `used` does',
+        ),
+    ],
+)
+def test_expectations_that_contradict_each_other_are_told(
+    project: Project, lines: str, told: str
+) -> None:
+    """No trial could meet both, so every treated trial would fail."""
+    text = project.read()
+    head, rest = text.partition("[expected]\n")[::2]
+    project.write(
+        LABEL,
+        f"{head}[expected]\n{lines}\n[checks.persists]{rest.partition('[checks.persists]')[2]}",
+    )
+
+    (sentence,) = project.problems()
+
+    assert sentence == (f"{LABEL}:{project.line('not_')} [expected] {told}; drop it from one")
+
+
+def test_a_skill_may_be_unwanted_wherever_it_lies(project: Project) -> None:
+    """That a treatment does not bring in what the task does not need is an expectation too."""
+    project.edit('not_used = ["tune-store"]', 'not_installed = ["tune-store"]')
+
+    assert project.load().expected.not_installed == ("tune-store",)
+
+
+def test_a_skill_can_be_named_where_it_lives(project: Project) -> None:
+    """Most skills lie in a project of their own, and are not copied to be tried."""
+    project.write(".claude/skills/lonely/SKILL.md", SKILL)
+    project.edit('["guide"]', '["guide", ".claude/skills/lonely"]')
+    project.edit('\nused = ["use-store"]', '\nused = ["use-store", "lonely"]')
+
+    task = project.load()
+
+    assert [(plugin.name, plugin.root) for plugin in task.plugins] == [
+        ("guide", project.root / "evals/plugins/guide"),
+        ("lonely", project.root / ".claude/skills/lonely"),
+    ]
+
+
+def test_two_plugins_that_offer_one_skill_are_told(project: Project) -> None:
+    """Skills share one folder, and one would replace the other without a word."""
+    project.write("evals/plugins/other/skills/Use-Store/SKILL.md", SKILL)
+    project.edit('["guide"]', '["guide", "other"]')
+
+    (sentence,) = project.problems()
+
+    assert 'plugins: offers the skill "use-store" more than once, by guide, other' in sentence
+
+
+def test_a_misspelt_plugin_is_told_without_its_skills(project: Project) -> None:
+    """One typo is one sentence: what the plugin would offer follows from mending it."""
+    project.edit('["guide"]', '["giude"]')
+
+    assert project.problems() == [
+        f"{LABEL}:{project.line('plugins =')} plugins: "
+        'names "giude", which is neither in evals/plugins nor a folder of the project; '
+        "nearest: guide"
+    ]
+
+
+def test_a_plugin_outside_the_project_is_refused(project: Project) -> None:
+    """A link would make the task's digest depend on another machine's files."""
+    (project.root / "out").symlink_to("/usr")
+    project.edit('["guide"]', '["guide", "out"]')
+
+    (sentence,) = project.problems()
+
+    assert 'names "out", which leads out of the project' in sentence
