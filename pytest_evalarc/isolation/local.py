@@ -1,0 +1,38 @@
+"""No sandbox: for trusted controls, or where the user trusts the submission."""
+
+from __future__ import annotations
+
+from pytest_evalarc.isolation import limits as limiting
+from pytest_evalarc.isolation.command import Command, Policy, Wrapped
+from pytest_evalarc.isolation.host import os_name
+from pytest_evalarc.model.isolation import IsolationRecord
+from pytest_evalarc.model.task import Limits
+
+
+class Local:
+    """Runs a command on the host, under limits and supervision but without a boundary."""
+
+    name = "local"
+    private_tmp = None
+
+    def wrap(self, command: Command, policy: Policy) -> Wrapped:
+        """Return the command as it is, under its limits; reads and writes are not confined."""
+        limited = limiting.apply(command.argv, policy.limits)
+        return Wrapped(
+            argv=limited.argv,
+            cwd=command.cwd,
+            env=command.env,
+            stdin=command.stdin,
+            dies_with_parent=False,
+            ran_out_of_memory=limited.ran_out_of_memory,
+            cleanup=limited.release,
+        )
+
+    def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
+        """Return a record that says there was no boundary."""
+        return IsolationRecord(
+            level="trusted_local",
+            sandbox=self.name,
+            version=os_name(),
+            limits=limiting.enforced_by(bounded_tmp=False),
+        )

@@ -1,0 +1,100 @@
+"""Prove each promised barrier from inside, before anything is trusted to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.command import Command, Policy, Sandbox
+from pytest_evalarc.isolation.host import base_python, python_home
+from pytest_evalarc.isolation.supervise import Watch, supervise
+from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.isolation import Barrier, PreflightDoc
+from pytest_evalarc.model.task import Limits
+
+DEADLINE_S = 30.0
+KERNEL_SWITCH = "/proc/sys/kernel/core_pattern"
+PROBE = Path(__file__).parent / "sandboxed" / "probe.py"
+
+
+def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
+    """Try every barrier from inside the sandbox and return what was seen.
+
+    Args:
+        sandbox: The sandbox to prove.
+        folder: An empty folder of the host that no policy allows; a secret is planted in it.
+
+    Raises:
+        InfrastructureError: The sandbox does not start, so nothing could be tried.
+    """
+    secret, target, box = folder / "secret", folder / "written", folder / "box"
+    write_atomic(secret, secrets.token_bytes(16))
+    box.mkdir()
+    probe = box / "probe.py"
+    write_atomic(probe, PROBE.read_bytes())
+    with _listeners() as (port, name):
+        plan = {
+            "target": str(target),
+            "secret": str(secret),
+            "port": port,
+            "socket": name,
+            "pid": os.getpid(),
+            "switch": KERNEL_SWITCH,
+        }
+        rows = _probe(sandbox, probe, plan)
+    barriers = {name: Barrier(name=name, holds=holds, detail=seen) for name, holds, seen in rows}
+    # Inside, the path may lie in a memory file system of the sandbox's own: the host decides.
+    barriers["write_outside"] = Barrier(
+        name="write_outside",
+        holds=not target.exists(),
+        detail=barriers["write_outside"].detail,
+    )
+    return PreflightDoc(
+        schema_version=SCHEMA_VERSION, sandbox=sandbox.name, barriers=tuple(barriers.values())
+    )
+
+
+def _probe(sandbox: Sandbox, probe: Path, plan: dict[str, object]) -> list[tuple[str, bool, str]]:
+    command = Command(
+        argv=(str(base_python()), "-I", "-S", "-B", str(probe)),
+        cwd=Path("/"),
+        env={},
+        stdin=json.dumps(plan).encode(),
+    )
+    policy = Policy(read=(python_home(), probe.parent), limits=Limits(tmp_mib=16))
+    said, complaint = Capture(1 << 16), Capture(1 << 12)
+    ended = supervise(
+        sandbox.wrap(command, policy), Watch(total_s=DEADLINE_S), stdout=said, stderr=complaint
+    )
+    try:
+        rows: list[tuple[str, bool, str]] = json.loads(said.data())
+    except ValueError:
+        detail = complaint.data().decode("utf-8", "replace").strip() or ended.detail
+        raise InfrastructureError(
+            f"sandbox {sandbox.name}",
+            f"it did not start ({ended.reason}, status {ended.status}): {detail}",
+            "allow unprivileged user namespaces, run where they work, or trust the submission "
+            "with --evalarc-trust-local",
+        ) from None
+    return rows
+
+
+@contextmanager
+def _listeners() -> Iterator[tuple[int, str]]:
+    """Listen on a port and on an abstract socket of the host for as long as the probe runs."""
+    name = f"pytest-evalarc-{secrets.token_hex(8)}"
+    with ExitStack() as open_sockets:
+        port = open_sockets.enter_context(socket.create_server(("127.0.0.1", 0)))
+        if os.uname().sysname == "Linux":
+            abstract = open_sockets.enter_context(socket.socket(socket.AF_UNIX))
+            abstract.bind("\0" + name)
+            abstract.listen(1)
+        yield port.getsockname()[1], name

@@ -1,0 +1,1 @@
+"""Scripts that run inside a sandbox: standard library alone, imported by nothing."""

@@ -1,0 +1,85 @@
+"""Try every barrier that a sandbox promises, from inside; run as a script.
+
+Reads one JSON object from standard input and writes one JSON line: a list of
+`[barrier, whether it holds, what was seen]`.
+"""
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+
+
+def write_outside(target: str) -> str:
+    """Create a file that must not come to be."""
+    with open(target, "x", encoding="utf-8") as file:
+        file.write("written from inside")
+    return "a file was written outside"
+
+
+def read_secret(secret: str) -> str:
+    """Read a file that must not be seen."""
+    with open(secret, encoding="utf-8") as file:
+        file.read(1)
+    return "a planted secret was read"
+
+
+def connect(port: int) -> str:
+    """Reach a port that listens on the host."""
+    with socket.create_connection(("127.0.0.1", port), timeout=2):
+        return "a port of the host was reached"
+
+
+def connect_abstract(name: str) -> str:
+    """Reach an abstract socket of the host, which no file permission guards."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect("\0" + name)
+        return "a socket of the host was reached"
+
+
+def signal_host(pid: int) -> str:
+    """Find the harness by its process id."""
+    os.kill(pid, 0)
+    return "the harness could be signalled"
+
+
+def change_kernel(switch: str) -> str:
+    """Open a setting of the whole machine for writing; nothing is written."""
+    with open(switch, "r+b", buffering=0):
+        return "a kernel setting could be written"
+
+
+def be_root() -> str:
+    """Have the id that programs treat as all-powerful."""
+    if os.getuid() != 0:
+        raise PermissionError(f"user id {os.getuid()}")
+    return "the process is root"
+
+
+def attempt(name: str, act: Callable[..., str], *arguments: object) -> "tuple[str, bool, str]":
+    """Return the barrier's row: it holds when the attempt fails."""
+    try:
+        seen = act(*arguments)
+    except (OSError, ValueError) as error:
+        return name, True, str(error)
+    return name, False, seen
+
+
+def main() -> None:
+    """Try all barriers."""
+    plan = json.load(sys.stdin)
+    rows = [
+        attempt("write_outside", write_outside, plan["target"]),
+        attempt("read_secret", read_secret, plan["secret"]),
+        attempt("network", connect, plan["port"]),
+        attempt("host_sockets", connect_abstract, plan["socket"]),
+        attempt("host_processes", signal_host, plan["pid"]),
+        attempt("kernel_settings", change_kernel, plan["switch"]),
+        attempt("not_root", be_root),
+    ]
+    print(json.dumps(rows))
+
+
+main()
