@@ -1,0 +1,1 @@
+"""Agent clients: a command line goes out, a transcript comes in."""

@@ -1,0 +1,1 @@
+"""The clients that need no model: oracle, nop and replay."""

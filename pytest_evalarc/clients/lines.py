@@ -1,0 +1,64 @@
+"""Lines of a client's stream, read so that no content can raise or flood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pytest_evalarc.errors import DocumentError
+from pytest_evalarc.files.strict import loads
+from pytest_evalarc.files.text import without_surrogates
+from pytest_evalarc.model.base import JsonObject
+
+LINE_BYTES = 16 * 1024 * 1024
+"""The longest line that is decoded."""
+
+
+def read_events(stream: Path, *, true_bytes: int) -> Iterator[JsonObject | None]:
+    """Yield the stream's events in order, and None for each part that is not one.
+
+    Not an event: a line that is no JSON object, that holds a key twice, a NUL, a number that
+    JSON has no room for or bytes that are not UTF-8, that is longer than `LINE_BYTES`, and
+    whatever the capture dropped. An empty line says nothing and is passed over.
+
+    Args:
+        stream: The captured stream.
+        true_bytes: How long the stream really was; more than was kept means a part is lost.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    kept_bytes = 0
+    with stream.open("rb") as file:
+        while line := file.readline(LINE_BYTES):
+            kept_bytes += len(line)
+            if len(line) == LINE_BYTES and not line.endswith(b"\n"):
+                while (rest := file.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                    kept_bytes += len(rest)
+                kept_bytes += len(rest)
+                yield None
+            elif line.strip():
+                yield decode_event(line)
+    if kept_bytes < true_bytes:
+        yield None
+
+
+def decode_event(line: bytes) -> JsonObject | None:
+    """Return the object that one line holds, its text fit for any encoder; None if it has none."""
+    try:
+        value = _encodable(loads(line, where="stream"))
+    except DocumentError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _encodable(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(key): _encodable(item) for key, item in value.items()}
+    return value

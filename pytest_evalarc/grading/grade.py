@@ -1,0 +1,247 @@
+"""Grade one submission: trials, controls and candidates alike go through here."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from pytest_evalarc.errors import EvalArcError, InfrastructureError, SubmissionError
+from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.files.manifest import is_cache, read_manifest
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.lab import Lab, Stopwatch, grader_digest
+from pytest_evalarc.grading.records import (
+    RECORD_BYTES,
+    check_row,
+    judge,
+    row_not_run,
+    step_row,
+)
+from pytest_evalarc.grading.submission import (
+    LEFT_OUT,
+    GradingCopy,
+    Submission,
+    edits_outside,
+    make_copy,
+    refuse_links,
+)
+from pytest_evalarc.grading.toolchain import Grader, Step
+from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.command import Ended, Exit
+from pytest_evalarc.model.base import Cause
+from pytest_evalarc.model.grading import CheckRow, Grading, StepRow
+from pytest_evalarc.model.task import Check, Task
+
+EXCERPT_BYTES = 1 << 15
+OUTPUT_CHARACTERS = 4 * EXCERPT_BYTES
+
+
+class Session:
+    """One grading under way: its copy, its clock, and what it has found."""
+
+    def __init__(
+        self, task: Task, copy: GradingCopy, lab: Lab, stopwatch: Stopwatch, outputs: Path | None
+    ) -> None:
+        self.task = task
+        self.copy = copy
+        self.lab = lab
+        self._stopwatch = stopwatch
+        self._outputs = outputs
+        self._ends_s = time.monotonic() + task.deadlines.grading
+
+    def run_step(self, step: Step) -> StepRow:
+        """Run one step; one with nothing to do passes."""
+        if step.grader is None:
+            return StepRow(name=step.name, status="pass", wall_time_s=0.0)
+        exit, stdout, stderr, nonce = self._run(step.name, step.grader, self.task.deadlines.grading)
+        if step.grader.request is None:
+            return _trusted_row(step.name, exit, stdout + stderr)
+        return step_row(step.name, judge(stdout, nonce, exit), exit)
+
+    def run_check(self, check: Check) -> CheckRow:
+        """Run one hidden check."""
+        grader = self.lab.toolchain.check(self.task, check, self.copy, self.lab.tools)
+        exit, stdout, stderr, nonce = self._run(check.id, grader, check.deadline_s)
+        return check_row(check, judge(stdout, nonce, exit), exit, stderr=stderr)
+
+    def _run(self, name: str, grader: Grader, deadline_s: float) -> tuple[Exit, bytes, bytes, str]:
+        nonce = secrets.token_hex(16)
+        channel = Capture(RECORD_BYTES)
+        complaints = Capture(EXCERPT_BYTES, EXCERPT_BYTES)
+        left_s = max(0.001, self._ends_s - time.monotonic())
+        with self._stopwatch:
+            exit = self.lab.run(
+                grader.argv,
+                stdin=b"" if grader.request is None else grader.request(nonce),
+                reads=(self.copy.project, self.copy.fixtures, *grader.reads),
+                limits=self.task.limits,
+                deadline_s=min(deadline_s, left_s),
+                stdout=channel,
+                stderr=complaints,
+            )
+        if exit.reason is Ended.CANCELLED:
+            raise KeyboardInterrupt
+        said = complaints.data()
+        if self._outputs is not None and said:
+            write_atomic(
+                self._outputs / f"{name}.log", printable(said, limit=OUTPUT_CHARACTERS).encode()
+            )
+        return exit, channel.data(), said, nonce
+
+
+def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None = None) -> Grading:
+    """Return the row of outcomes of a submission.
+
+    Total over submissions: whatever one holds or does is an outcome. What breaks on our side is an
+    outcome too, `infrastructure_error` with its cause, and the submission can be graded again.
+
+    Args:
+        task: A file task; its hidden checks decide.
+        submission: What was left, at rest.
+        lab: Sandbox, tools and the folder to work in.
+        outputs: Folder for what the graded processes printed; None keeps excerpts alone.
+    """
+    started_s = time.monotonic()
+    stopwatch = Stopwatch()
+    steps: tuple[StepRow, ...] = ()
+    rows: tuple[CheckRow, ...] = ()
+    cause: Cause | None = None
+    broken = False
+    try:
+        if outputs is not None:
+            outputs.mkdir(parents=True, exist_ok=True)
+        refuse_links(task, submission)
+        with _grading_copy(task, submission, lab.work) as copy:
+            steps, rows = _graded(Session(task, copy, lab, stopwatch, outputs))
+        cause = _environment_cause(steps, rows)
+        broken = cause is not None
+    except SubmissionError as error:
+        cause = Cause(kind="invalid_submission", detail=printable(str(error)))
+        rows = tuple(row_not_run(check, cause) for check in task.checks)
+    except (EvalArcError, OSError) as error:
+        cause, broken = Cause(kind="grader_broke", detail=printable(str(error))), True
+        rows = tuple(row_not_run(check, cause) for check in task.checks)
+    return Grading(
+        submission_sha256=submission.sha256,
+        grader_sha256=_grader_sha256(),
+        checks_sha256=checks_digest(task),
+        status="infrastructure_error" if broken else "graded",
+        cause=cause,
+        steps=steps,
+        rows=rows,
+        edits_outside_editable=edits_outside(
+            task, submission, read_manifest(task.starter, skip=is_cache)
+        ),
+        left_out=LEFT_OUT,
+        isolation=lab.sandbox.record(task.limits),
+        wall_time_s=round(time.monotonic() - started_s, 6),
+        command_time_s=round(stopwatch.total_s, 6),
+    )
+
+
+def ungradable(task: Task, lab: Lab, cause: Cause) -> Grading:
+    """Return the grading of something that is no submission: a failure, nothing was run."""
+    return Grading(
+        submission_sha256=hashlib.sha256(b"").hexdigest(),
+        grader_sha256=_grader_sha256(),
+        checks_sha256=checks_digest(task),
+        status="graded",
+        cause=cause,
+        steps=(),
+        rows=tuple(row_not_run(check, cause) for check in task.checks),
+        left_out=LEFT_OUT,
+        isolation=lab.sandbox.record(task.limits),
+    )
+
+
+def _graded(session: Session) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]]:
+    """Run the steps before the checks, the checks, and the steps after them, in this order."""
+    task, lab = session.task, session.lab
+    planned = lab.toolchain.steps(task, session.copy, lab.tools)
+    before = [step for step in planned if not step.after_checks]
+    rows: list[StepRow] = []
+    for step in before:
+        rows.append(session.run_step(step))
+        if step.stops and rows[-1].status != "pass":
+            return _skipped(planned, rows, task)
+    with ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="check") as pool:
+        after = [pool.submit(session.run_step, step) for step in planned if step.after_checks]
+        checks = tuple(pool.map(session.run_check, task.checks))
+        rows += [done.result() for done in after]
+    return tuple(rows), checks
+
+
+def _skipped(
+    planned: Sequence[Step], rows: Sequence[StepRow], task: Task
+) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]]:
+    """Return the rows after a step that stops the rest: skipped steps, checks that did not run."""
+    failed = rows[-1]
+    cause = Cause(
+        kind=f"{failed.name}_failed",
+        detail=f"{failed.name} failed, so it was not run: {failed.detail}".strip(": "),
+    )
+    skipped = [
+        StepRow(name=step.name, status="skipped", cause=cause) for step in planned[len(rows) :]
+    ]
+    return (*rows, *skipped), tuple(row_not_run(check, cause) for check in task.checks)
+
+
+def _environment_cause(steps: Sequence[StepRow], rows: Sequence[CheckRow]) -> Cause | None:
+    causes = [step.cause for step in steps if step.status == "error"]
+    causes += [row.cause for row in rows if row.status == "environment_error"]
+    return causes[0] if causes else None
+
+
+def _trusted_row(name: str, exit: Exit, said: bytes) -> StepRow:
+    """Return the row of a program whose exit status can be believed: none of it is submitted."""
+    ran = exit.reason is Ended.EXITED and exit.status in (0, 1)
+    timed_out = exit.reason in (Ended.DEADLINE, Ended.OUTPUT)
+    cause = None
+    if timed_out:
+        cause = Cause(kind="timeout", detail="it was not done within its deadline")
+    elif not ran:
+        detail = printable(said[-2000:]) or exit.detail
+        cause = Cause(kind="step_not_run", detail=f"{name} did not run: {detail}")
+    status = "pass" if ran and exit.status == 0 else "fail" if ran or timed_out else "error"
+    return StepRow(
+        name=name,
+        status=status,
+        cause=cause,
+        wall_time_s=round(exit.wall_time_s, 6),
+        detail="" if status == "pass" else printable(said),
+        output_bytes=exit.stdout_bytes + exit.stderr_bytes,
+    )
+
+
+@contextmanager
+def _grading_copy(task: Task, submission: Submission, work: Path) -> Iterator[GradingCopy]:
+    """Make a grading copy and take it away again, whatever happens."""
+    root = work / f"grading-{secrets.token_hex(4)}"
+    try:
+        yield make_copy(task, submission, root)
+    finally:
+        try:
+            remove_tree(root)
+        except OSError as error:
+            raise InfrastructureError(str(root), f"cannot be removed: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _grader_sha256() -> str:
+    return grader_digest()
+
+
+def checks_digest(task: Task) -> str:
+    """Return the digest of a task's hidden checks, names and contents."""
+    digest = hashlib.sha256()
+    for check in sorted(task.checks, key=lambda check: check.id):
+        content = (task.root / check.file).read_bytes() if check.file else b""
+        digest.update(f"{check.id}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()

@@ -1,0 +1,123 @@
+"""Where grading happens: the sandbox, the staged tools, and what every process is denied."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.grading.toolchain import Toolchain, Tools
+from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.command import Command, Exit, Policy, Sandbox
+from pytest_evalarc.isolation.limits import MIB
+from pytest_evalarc.isolation.supervise import Watch, supervise
+from pytest_evalarc.model.task import Limits
+
+SYSTEM_PATH = ("/usr/bin", "/bin")
+STARTUP_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """Everything that grading needs of its surroundings; it owns no decision."""
+
+    sandbox: Sandbox
+    toolchain: Toolchain
+    tools: Tools
+    work: Path
+    """Folder in which grading copies are made and removed."""
+    deny_read: tuple[Path, ...] = ()
+    jobs: int = 1
+    """How many checks of one submission run at once."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def grading_env(self, tmp: Path) -> dict[str, str]:
+        """Return the whole environment of a grading process."""
+        return {
+            "PATH": os.pathsep.join([*(str(path) for path in self.tools.bins), *SYSTEM_PATH]),
+            "HOME": str(tmp),
+            "TMPDIR": str(tmp),
+            "LANG": "C.UTF-8",
+            **self.tools.env,
+        }
+
+    def run(
+        self,
+        argv: Iterable[str],
+        *,
+        stdin: bytes,
+        reads: tuple[Path, ...],
+        limits: Limits,
+        deadline_s: float,
+        stdout: Capture,
+        stderr: Capture,
+    ) -> Exit:
+        """Run one grading process in the sandbox, its only writable place a temporary folder.
+
+        Raises:
+            InfrastructureError: The sandbox is not there.
+        """
+        tmp = self.sandbox.private_tmp
+        own_tmp = None
+        if tmp is None:
+            own_tmp = tmp = self.work / f"tmp-{secrets.token_hex(4)}"
+            tmp.mkdir(parents=True)
+        command = Command(argv=tuple(argv), cwd=tmp, env=self.grading_env(tmp), stdin=stdin)
+        policy = Policy(
+            read=(*reads, self.tools.root, *self.tools.reads),
+            deny_read=self.deny_read,
+            write=() if own_tmp is None else (own_tmp,),
+            limits=limits,
+        )
+        watch = Watch(
+            total_s=deadline_s,
+            output_limit_bytes=limits.output_mib * MIB,
+            cancelled=self.cancelled,
+        )
+        return supervise(self.sandbox.wrap(command, policy), watch, stdout=stdout, stderr=stderr)
+
+
+class Stopwatch:
+    """Adds up the wall-clock seconds in which at least one command ran."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._running = 0
+        self._since_s = 0.0
+        self.total_s = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._running == 0:
+                self._since_s = self._clock()
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                self.total_s += self._clock() - self._since_s
+
+
+def grader_digest() -> str:
+    """Return the digest of the code that grades: this floor and the one that isolates it."""
+    import hashlib
+
+    package = Path(sys.modules["pytest_evalarc"].__file__ or "").parent
+    digest = hashlib.sha256()
+    for path in sorted((*package.glob("grading/**/*.py"), *package.glob("isolation/**/*.py"))):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def require(condition: bool, where: str, problem: str) -> None:
+    """Raise an infrastructure error unless something holds that our own steps promise."""
+    if not condition:
+        raise InfrastructureError(where, problem)

@@ -1,0 +1,332 @@
+"""One process of a candidate, asked line by line: what it says is a reply, or its own fault."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, Self
+
+from pydantic import JsonValue
+
+from pytest_evalarc.errors import DocumentError, InfrastructureError
+from pytest_evalarc.files.strict import loads
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.grading.lab import STARTUP_S
+from pytest_evalarc.grading.pack import CandidateError
+from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.command import Command, Ended, Policy, Sandbox, Wrapped
+from pytest_evalarc.isolation.supervise import DRAIN_S, Running
+from pytest_evalarc.model.grading import ProcessRow
+
+RESPONSE_S = 10.0
+OUTPUT_BYTES = 1 << 20
+STDERR_TAIL_BYTES = 2048
+
+_ANNOUNCE = (
+    'command -v "$2" >/dev/null || { echo "$2 cannot be run" >&2; exit 127; }; '
+    'printf "%s\\n" "$1"; shift; exec "$@"'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What one session may take."""
+
+    case_ends_s: float
+    """When the case must be over, on the monotonic clock; all of its sessions share it."""
+    startup_s: float = STARTUP_S
+    """From the start of the sandbox to the candidate's own program; ours to keep."""
+    response_s: float = RESPONSE_S
+    """From a request to its reply, and from the end of input to the exit."""
+    output_bytes: int = OUTPUT_BYTES
+    """Of both streams together."""
+    request_bytes: int = 8192
+    """Of a request line, newline included."""
+
+
+class CandidateSession:
+    """A sandboxed process of a candidate that speaks JSON lines; close it whatever happens.
+
+    Only the thread that made it may use it.
+
+    Args:
+        sandbox: What the process is started in.
+        command: The candidate's own; its `stdin` must be empty.
+        policy: What the process may touch.
+        bounds: How long it may take and how much it may say.
+        cancelled: Set when the harness gives up; every wait then raises KeyboardInterrupt.
+
+    Raises:
+        InfrastructureError: The sandbox did not come as far as the candidate's program.
+        CandidateError: The case had used up its time before this session.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        command: Command,
+        policy: Policy,
+        *,
+        bounds: Bounds,
+        cancelled: threading.Event | None = None,
+    ) -> None:
+        if time.monotonic() >= bounds.case_ends_s:
+            raise CandidateError("timeout", "its case was over before this session could start")
+        self.replies = 0
+        """Well-formed replies so far."""
+        self._where = f"sandbox {sandbox.name}"
+        self._bounds = bounds
+        self._cancelled = cancelled if cancelled is not None else threading.Event()
+        self._transcript = hashlib.sha256()
+        self._unread = bytearray()
+        self._unasked = False
+        self._asked_bytes = 0
+        self._reason: str | None = None
+        self._row: ProcessRow | None = None
+        self._ran_out_of_memory = False
+        ready = f"ready {secrets.token_hex(16)}"
+        self._announcement = f"{ready}\n".encode()
+        self._wrapped = sandbox.wrap(_announced(command, ready), policy)
+        self._running = self._start(self._wrapped)
+        try:
+            self._await_program()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, wrapped: Wrapped) -> _Piped:
+        try:
+            running = _Piped(wrapped, stdout=Capture(0), stderr=Capture(0, STDERR_TAIL_BYTES))
+        except OSError as error:
+            wrapped.cleanup()
+            raise InfrastructureError(self._where, f"it could not be started: {error}") from error
+        running.on_stdout(self._see)
+        return running
+
+    def _await_program(self) -> None:
+        """Wait until the sandbox stands; what fails up to here cannot be the candidate's doing."""
+        until_s = time.monotonic() + self._bounds.startup_s
+        while b"\n" not in self._unread and not self._has_said_all():
+            self._heed_cancel()
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                break
+            self._running.pump(left_s)
+        if not self._unread.startswith(self._announcement):
+            said = printable(self._running.stderr.tail).strip() or "it said nothing"
+            raise InfrastructureError(self._where, f"the candidate was not started: {said}")
+        del self._unread[: len(self._announcement)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, request: JsonValue) -> JsonValue:
+        """Send one request and return the reply.
+
+        Raises:
+            CandidateError: The reply is late, no strict JSON or too long, it came unasked, more
+                than one came, or the process ended instead.
+            InfrastructureError: The request is longer than the pack's requests may be.
+        """
+        line = self._encoded(request)
+        self._note("request", request)
+        self._running.pump(0.0)
+        if self._unread:
+            raise CandidateError("unsolicited", "it printed something before it was asked")
+        self._asked_bytes = len(line)
+        self._running.feed(line)
+        reply = self._parsed(self._next_line())
+        self._asked_bytes = 0
+        self.replies += 1
+        self._note("reply", reply)
+        return reply
+
+    def _encoded(self, request: JsonValue) -> bytes:
+        line = json.dumps(request, allow_nan=False).encode("ascii") + b"\n"
+        if len(line) > self._bounds.request_bytes:
+            problem = f"{len(line)} bytes, more than its {self._bounds.request_bytes}"
+            raise InfrastructureError("request of a pack", problem)
+        return line
+
+    def _next_line(self) -> bytes:
+        until_s = self._until()
+        while b"\n" not in self._unread:
+            if not self._has_said_all():
+                self._move(until_s, "it did not answer in time")
+            elif b"\n" not in self._unread:
+                self._fail_without_reply()
+        if self._unasked:
+            raise CandidateError("unsolicited", "it answered before it had read the request")
+        line, _, rest = bytes(self._unread).partition(b"\n")
+        self._unread = bytearray(rest)
+        if rest.strip():
+            raise CandidateError("unsolicited", "it printed more than one line for one request")
+        return line
+
+    def _has_said_all(self) -> bool:
+        """Whether the process has ended; what was still in its pipes has then been read."""
+        if self._running.has_ended:
+            self._running.drain(DRAIN_S)
+        return self._running.has_ended
+
+    def _parsed(self, line: bytes) -> JsonValue:
+        try:
+            return loads(line, where="reply")
+        except DocumentError as error:
+            # The hint of a document speaks to whoever wrote a file, so it is left out.
+            detail = printable(f"{error.where}: {error.problem}")
+            raise CandidateError("protocol", detail) from error
+
+    def _fail_without_reply(self) -> NoReturn:
+        self.close()
+        if self._ran_out_of_memory:
+            raise CandidateError("out_of_memory", "it needed more memory than it may use")
+        detail = f"it ended with status {self._running.status} before it answered"
+        raise CandidateError("early_exit", detail)
+
+    def end(self, how: Literal["eof", "kill"]) -> None:
+        """End the process: `eof` closes its input and wants a clean exit, `kill` is SIGKILL.
+
+        Raises:
+            CandidateError: After `eof` it said more, did not exit, or exited with an error.
+            InfrastructureError: Something of the process outlived its end.
+        """
+        self._note("end", how)
+        if how == "eof":
+            self._running.feed(b"", close=True)
+            until_s = self._until()
+            while not self._running.has_ended:
+                self._move(until_s, "it did not exit when its input ended")
+        self.close()
+        if how == "eof":
+            self._check_exit()
+
+    def _check_exit(self) -> None:
+        if self._running.output_bytes > self._output_limit:
+            self._fail_output()
+        if self._ran_out_of_memory:
+            raise CandidateError("out_of_memory", "it needed more memory than it may use")
+        if self._running.status != 0:
+            detail = f"it exited with status {self._running.status} when its input ended"
+            raise CandidateError("exit_status", detail)
+        if self._unread.strip():
+            raise CandidateError("unsolicited", "it printed more than it was asked for")
+
+    def close(self) -> None:
+        """End the process tree if it still lives, and give everything back; once is enough.
+
+        Raises:
+            InfrastructureError: Something of the process outlived its end.
+        """
+        if self._row is not None:
+            return
+        running = self._running
+        reason = self._reason or (Ended.EXITED.value if running.has_ended else "killed")
+        survivors: tuple[int, ...] = ()
+        try:
+            survivors = running.end()
+            running.drain(DRAIN_S)
+            self._ran_out_of_memory = self._wrapped.ran_out_of_memory()
+        finally:
+            self._row = ProcessRow(
+                exit_code=running.status,
+                reason=reason,
+                output_bytes=max(0, running.output_bytes - len(self._announcement)),
+                stderr_tail=printable(running.stderr.tail),
+            )
+            running.close()
+            self._wrapped.cleanup()
+        if survivors:
+            raise InfrastructureError(self._where, f"processes {survivors} outlived their end")
+
+    @property
+    def row(self) -> ProcessRow:
+        """How the process ended and how much it said; there once the session is closed."""
+        if self._row is None:
+            raise ValueError("the session is still open")
+        return self._row
+
+    @property
+    def transcript_sha256(self) -> str:
+        """Digest of all requests and replies so far, in canonical JSON, and of how it was ended."""
+        return self._transcript.hexdigest()
+
+    def _note(self, what: str, value: JsonValue) -> None:
+        self._transcript.update(canonical({what: value}).encode("ascii") + b"\n")
+
+    def _until(self) -> float:
+        return min(time.monotonic() + self._bounds.response_s, self._bounds.case_ends_s)
+
+    def _move(self, until_s: float, complaint: str) -> None:
+        """Move bytes both ways once, unless the process has used up its time or its output."""
+        self._heed_cancel()
+        if self._running.output_bytes > self._output_limit:
+            self._fail_output()
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            self._reason = Ended.DEADLINE.value
+            raise CandidateError("timeout", complaint)
+        self._running.pump(left_s)
+
+    @property
+    def _output_limit(self) -> int:
+        return self._bounds.output_bytes + len(self._announcement)
+
+    def _fail_output(self) -> NoReturn:
+        self._reason = Ended.OUTPUT.value
+        limit = self._bounds.output_bytes
+        raise CandidateError("output_limit", f"it printed more than the {limit} bytes it may")
+
+    def _heed_cancel(self) -> None:
+        if self._cancelled.is_set():
+            raise KeyboardInterrupt
+
+    def _see(self, chunk: bytes) -> None:
+        # A pipe that still holds the whole request tells that nobody has read it, so an answer
+        # seen now was given blindly; a candidate that reads first can never look like that.
+        if self._asked_bytes and self._running.unread_input_bytes >= self._asked_bytes:
+            self._unasked = True
+        if len(self._unread) <= self._output_limit:
+            self._unread += chunk
+
+
+class _Piped(Running):
+    """A running process that can be asked whether anybody reads its input."""
+
+    @property
+    def unread_input_bytes(self) -> int:
+        """Bytes fed to stdin that nobody has read yet."""
+        # Where there is no such call, no session can be started either; the import still must do.
+        import array
+        import fcntl
+        import termios
+
+        stdin = self._process.stdin
+        held = array.array("i", [0])
+        if stdin is not None and not stdin.closed:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(stdin.fileno(), termios.FIONREAD, held)
+        return len(self._input) + held[0]
+
+
+def _announced(command: Command, ready: str) -> Command:
+    """Return a command that says so once it stands inside its sandbox, then becomes the program."""
+    prefix = ("/bin/sh", "-c", _ANNOUNCE, "announce", ready)
+    return replace(command, argv=(*prefix, *command.argv))
+
+
+def canonical(value: JsonValue) -> str:
+    """Return the one spelling of a JSON value: equal spellings are equal values.
+
+    Keys are sorted and characters escaped to ASCII; `1`, `1.0` and `true` are three values, and
+    `0.0` is not `-0.0`.
+    """
+    return json.dumps(value, sort_keys=True, allow_nan=False)

@@ -1,0 +1,221 @@
+"""A submission as it was left: what it is, kept beside its manifest, and copied for grading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pytest_evalarc.errors import SubmissionError
+from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, is_cache, read_manifest
+from pytest_evalarc.files.strict import dumps
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import copy_tree, write_tree
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.tasks.mutants import edited_files
+
+LEFT_OUT = (".agents/skills", ".claude/skills")
+"""Folders of the treatment's own: what it puts there is no edit of the agent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A project folder that nothing writes to any more, with its manifest."""
+
+    root: Path
+    manifest: Manifest
+
+    @property
+    def sha256(self) -> str:
+        """Digest of what was submitted."""
+        return self.manifest.sha256
+
+
+def read_submission(root: Path) -> Submission:
+    """Return the project folder as a submission.
+
+    Raises:
+        SubmissionError: It is larger than a submission may be, or cannot be read.
+    """
+    return Submission(root=root, manifest=read_manifest(root))
+
+
+def keep(submission: Submission, folder: Path) -> Submission:
+    """Keep a submission exactly as left: contents below `submission/`, everything in a manifest.
+
+    Links and special files stand in the manifest alone, so that nothing stored leads anywhere.
+    """
+    copy_tree(submission.root, submission.manifest, folder / "submission")
+    write_atomic(folder / "submission.json", manifest_document(submission.manifest))
+    return Submission(root=folder / "submission", manifest=submission.manifest)
+
+
+def manifest_document(manifest: Manifest) -> bytes:
+    """Return a manifest as the JSON document that is kept with a submission."""
+    rows: list[JsonValue] = [
+        {
+            "path": _spelled(entry.path),
+            "type": entry.type.value,
+            "mode": f"{entry.mode:04o}",
+            "size": entry.size,
+            "sha256": entry.sha256,
+            "target": None if entry.target is None else _spelled(entry.target),
+        }
+        for entry in manifest.entries
+    ]
+    return dumps({"schema_version": "1.0", "sha256": manifest.sha256, "entries": rows})
+
+
+def _spelled(path: str) -> str:
+    """Return a path in characters that every reader of JSON can hold."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path
+
+
+def is_editable(path: str, editable: tuple[str, ...]) -> bool:
+    """Whether a project path is, or lies below, one that is taken from a submission."""
+    return any(path == root or path.startswith(f"{root}/") for root in editable)
+
+
+def edits_outside(task: Task, submission: Submission, starter: Manifest) -> tuple[str, ...]:
+    """Return the paths outside `editable` that differ from the starter, sorted and printable."""
+
+    def minded(entry: Entry) -> bool:
+        return not (
+            entry.type is EntryType.DIR
+            or is_editable(entry.path, task.editable)
+            or is_cache(entry.path)
+            or is_editable(entry.path, LEFT_OUT)
+        )
+
+    def facts(entries: Mapping[str, Entry]) -> dict[str, tuple[object, ...]]:
+        return {
+            path: (entry.type, entry.is_executable, entry.sha256, entry.target)
+            for path, entry in entries.items()
+            if minded(entry)
+        }
+
+    before, after = facts(starter.by_path), facts(submission.manifest.by_path)
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return tuple(printable(_spelled(path), limit=400) for path in sorted(changed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradingCopy:
+    """A fresh starter with the editable paths of a submission, beside fresh fixtures."""
+
+    root: Path
+    manifest: Manifest
+    """Of the project."""
+
+    @property
+    def project(self) -> Path:
+        """The project to grade."""
+        return self.root / "project"
+
+    @property
+    def fixtures(self) -> Path:
+        """The task's fixtures, beside the project as in a trial."""
+        return self.root / "fixtures"
+
+
+def refuse_links(task: Task, submission: Submission) -> None:
+    """Refuse a submission that holds anything but files and folders under an editable path.
+
+    Raises:
+        SubmissionError: Names the first such path, and what it is.
+    """
+    for entry in submission.manifest.entries:
+        if entry.type in (EntryType.FILE, EntryType.DIR):
+            continue
+        # A link in place of a folder above an editable path redirects what lies below it too.
+        above = any(root.startswith(f"{entry.path}/") for root in task.editable)
+        if above or is_editable(entry.path, task.editable):
+            kind = "a symbolic link" if entry.type is EntryType.SYMLINK else "a special file"
+            raise SubmissionError(
+                printable(_spelled(entry.path), limit=400),
+                f"is {kind}, and only files and folders are graded",
+            )
+
+
+def make_copy(task: Task, submission: Submission, root: Path) -> GradingCopy:
+    """Build the grading copy of a submission that holds no link where it counts.
+
+    Within `editable` the submission replaces the starter exactly: what it deleted stays deleted.
+
+    Raises:
+        SubmissionError: It changed while it was copied.
+        InfrastructureError: The copy cannot be written.
+    """
+    starter = read_manifest(task.starter, skip=is_cache)
+    project = root / "project"
+    copy_tree(
+        task.starter, starter, project, select=lambda path: not is_editable(path, task.editable)
+    )
+    copy_tree(
+        submission.root,
+        submission.manifest,
+        project,
+        select=lambda path: is_editable(path, task.editable) and not is_cache(path),
+    )
+    copy_fixtures(task, root / "fixtures")
+    return GradingCopy(root=root, manifest=read_manifest(project))
+
+
+def copy_fixtures(task: Task, folder: Path) -> None:
+    """Copy the fixtures of a task into a folder, each below its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for fixture in task.fixtures:
+        manifest = read_manifest(fixture.root, skip=is_cache)
+        copy_tree(fixture.root, manifest, folder / fixture.name)
+
+
+def copy_starter(task: Task, project: Path) -> None:
+    """Copy the bare starter of a task to a project folder."""
+    copy_tree(task.starter, read_manifest(task.starter, skip=is_cache), project)
+
+
+def make_control(task: Task, control: str, project: Path) -> Submission:
+    """Build a control's project: the starter, the reference, or a mutant of the reference.
+
+    Args:
+        task: The task that declares it.
+        control: `starter`, `reference`, or a mutant's name.
+        project: A folder that is not there yet.
+
+    Raises:
+        SubmissionError: The control cannot be built; validation would have said so.
+    """
+    copy_starter(task, project)
+    if control != "starter":
+        solution = read_manifest(task.solution, skip=is_cache)
+        copy_tree(task.solution, solution, project, replace=True)
+    mutant = next((mutant for mutant in task.mutants if mutant.name == control), None)
+    if mutant is not None and mutant.overlay is not None:
+        overlay = task.root / mutant.overlay
+        copy_tree(overlay, read_manifest(overlay, skip=is_cache), project, replace=True)
+    elif mutant is not None:
+        write_tree(project, edited_files(task, mutant), replace=True)
+    return read_submission(project)
+
+
+def read_kept(folder: Path) -> Submission:
+    """Return a submission that `keep` stored.
+
+    Raises:
+        SubmissionError: What is stored is not what was kept.
+    """
+    kept = json.loads((folder / "submission.json").read_bytes())
+    submission = read_submission(folder / "submission")
+    stored = {entry.path: entry.sha256 for entry in submission.manifest.files}
+    listed = {row["path"]: row["sha256"] for row in kept["entries"] if row["type"] == "file"}
+    if {_spelled(path): digest for path, digest in stored.items()} != listed:
+        raise SubmissionError(str(folder), "its files are not those that were kept")
+    return submission

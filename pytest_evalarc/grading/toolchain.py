@@ -1,0 +1,95 @@
+"""The seam of languages: which steps grade a submission, and how a hidden check is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pytest_evalarc.grading.submission import GradingCopy
+from pytest_evalarc.model.task import Check, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grader:
+    """One process of a grading: a program of ours, or a trusted one, over a copy it may not write.
+
+    Attributes:
+        argv: Its command.
+        request: What it reads from standard input, the nonce left out; None when it speaks no
+            records and its exit status decides, which only a trusted program may.
+        reads: Further folders that it must see.
+    """
+
+    argv: tuple[str, ...]
+    request: Callable[[str], bytes] | None = None
+    reads: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step beside the hidden checks; its name is its key in results."""
+
+    name: str
+    grader: Grader | None
+    """None: there is nothing to do, so the step passes."""
+    stops: bool = False
+    """Whether everything after it is skipped when it fails."""
+    after_checks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What is staged for a batch, readable by every process of a trial or a grading."""
+
+    root: Path
+    """`tools/common/<toolchain>` of the batch."""
+    bins: tuple[Path, ...] = ()
+    """Folders of programs, for PATH."""
+    reads: tuple[Path, ...] = ()
+    """Where the host keeps what the tools rest on, as an interpreter's standard library."""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Toolchain(Protocol):
+    """How submissions in one language are built and tested."""
+
+    @property
+    def name(self) -> str:
+        """The word in task.toml."""
+        ...
+
+    @property
+    def fmt_step(self) -> str:
+        """Name of the formatter step."""
+        ...
+
+    def missing(self) -> str | None:
+        """Return what this machine lacks for it, as a sentence; None when nothing."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The toolchain's version, as results record it."""
+        ...
+
+    def stage(self, folder: Path) -> None:
+        """Put the programs that grading and agents need into an empty folder, once per batch.
+
+        Raises:
+            SetupError: Something is not there.
+        """
+        ...
+
+    def tools(self, folder: Path) -> Tools:
+        """Return how to use what `stage` put into a folder."""
+        ...
+
+    def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
+        """Return the steps that grade a copy, in order."""
+        ...
+
+    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Grader:
+        """Return how one hidden check is run over a copy."""
+        ...

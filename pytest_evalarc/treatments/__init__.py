@@ -1,0 +1,1 @@
+"""What `with` means: a treatment put in place, and expectations decided from evidence."""
