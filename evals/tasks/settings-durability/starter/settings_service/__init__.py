@@ -1,0 +1,1 @@
+"""The settings of an application, kept in one file; see `settings_service.api`."""

@@ -1,0 +1,46 @@
+"""`pytest-evalarc`: what can be done with results without running pytest."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_evalarc import __version__
+from pytest_evalarc.errors import EvalArcError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 done, 1 refused, 2 wrongly called."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        return int(parsed.run(parsed))
+    except EvalArcError as error:
+        print(f"pytest-evalarc: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pytest-evalarc", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"pytest-evalarc {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    benchmark = commands.add_parser(
+        "benchmark", help="compute benchmark.json again from plan.json and the results beside it"
+    )
+    benchmark.add_argument("folder", type=Path, help="a folder that holds plan.json")
+    benchmark.set_defaults(run=_benchmark)
+    return parser
+
+
+def _benchmark(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.reporting.batch import write_audit, write_benchmark
+
+    folder: Path = parsed.folder
+    if (folder / "rows").is_dir():
+        write_audit(folder)
+        print(folder / "audit.json")
+    else:
+        write_benchmark(folder)
+        print(folder / "benchmark.json")
+    return 0

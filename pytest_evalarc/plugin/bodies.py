@@ -1,0 +1,175 @@
+"""What each item runs: plain functions with ordinary fixture arguments."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalarc.counting.audit import REFERENCE, REFERENCE_REPEAT, STARTER
+from pytest_evalarc.model.grading import CheckRow, Grading
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.model.trial import Execution, Outcome, TrialResult
+
+if TYPE_CHECKING:
+    from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+
+
+class Told(Exception):  # noqa: N818 - the base of what is told as a sentence.
+    """Something that an item tells in one sentence, without a traceback."""
+
+
+class Failed(Told):
+    """The run fails: a control, a task or the harness is not as it must be."""
+
+
+class Missed(Told):
+    """The agent missed it: the measurement, not a defect of the run."""
+
+
+class Inconclusive(Told):
+    """The evidence cannot decide."""
+
+
+class Excluded(Told):
+    """The trial does not count."""
+
+
+class Errored(Told):
+    """The trial never got to where it counts."""
+
+
+def refuse(request: pytest.FixtureRequest) -> None:
+    """Tell every problem of an invalid task."""
+    raise Failed(request.node.leaf.subject)
+
+
+def validate(evalarc_task: Task, evalarc_session: EvalSession) -> None:
+    """A task that could be read is valid; what is doubtful in it is a warning."""
+    for doubt in evalarc_session.doubts(evalarc_task):
+        warnings.warn(pytest.PytestWarning(doubt), stacklevel=1)
+
+
+def reference(
+    evalarc_task: Task, evalarc_session: EvalSession, request: pytest.FixtureRequest
+) -> None:
+    """The reference passes the check, and does so again."""
+    check = request.node.leaf.subject
+    for control in (REFERENCE, REFERENCE_REPEAT):
+        grading = evalarc_session.control(evalarc_task, control)
+        _require_clean(grading)
+        row = _row(grading, check)
+        if row is None or not row.passed:
+            again = " when it was graded again" if control == REFERENCE_REPEAT else ""
+            detail = row.detail if row is not None else "it was not run"
+            raise Failed(f"the reference fails {check}{again}: {detail}")
+    _require_steps(evalarc_session.control(evalarc_task, REFERENCE))
+
+
+def starter(evalarc_task: Task, evalarc_session: EvalSession) -> None:
+    """The bare starter fails something: otherwise the task asks for nothing."""
+    grading = evalarc_session.control(evalarc_task, STARTER)
+    _require_clean(grading)
+    if grading.code_passed:
+        raise Failed("the bare starter passes everything, so the checks ask for nothing")
+
+
+def mutant(
+    evalarc_task: Task, evalarc_session: EvalSession, request: pytest.FixtureRequest
+) -> None:
+    """The declared fault is caught, by behaviour and in its dimension."""
+    found = evalarc_session.judge_mutant(evalarc_task, request.node.leaf.subject)
+    if found.class_ != "detected":
+        raise Failed(f"mutant {found.name} is {found.class_}: {found.reason}")
+
+
+def run(evalarc_trial: TrialHandle, evalarc_session: EvalSession) -> None:
+    """Run the trial; what it amounts to is said by the items beside it."""
+    evalarc_session.check_plan(evalarc_trial)
+    result = evalarc_trial.result
+    _require_started(result)
+    _require_counted(result)
+    if result.execution is not Execution.COMPLETED:
+        raise Missed(_told(result))
+
+
+def check(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> None:
+    """The submission passes a hidden check."""
+    name = request.node.leaf.subject
+    result = _countable(evalarc_trial)
+    row = _row(result.gradings[-1], name) if result.gradings else None
+    if row is None:
+        raise Missed(f"{name} was not run: {_told(result)}")
+    if not row.passed:
+        raise Missed(f"the submission misses {name}: {row.detail or row.status}")
+
+
+def expectation(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> None:
+    """What the task's author expects of the treatment holds."""
+    name = request.node.leaf.subject
+    result = _countable(evalarc_trial)
+    decisions = result.expectations.decisions if result.expectations else ()
+    decision = next((found for found in decisions if found.name == name), None)
+    if decision is None or decision.verdict is None:
+        reason = "; ".join(decision.rests_on) if decision else "nothing was decided"
+        pytest.skip(f"{name} is not judged: {reason}")
+    if decision.verdict == "pass":
+        return
+    told = f"{name}: {'; '.join(decision.rests_on)}"
+    raise (Missed if decision.verdict == "fail" else Inconclusive)(told)
+
+
+def success(evalarc_trial: TrialHandle) -> None:
+    """The trial succeeds as a whole."""
+    result = _countable(evalarc_trial)
+    if result.outcome is Outcome.FAILED:
+        raise Missed(_told(result))
+    if result.outcome is Outcome.INCONCLUSIVE:
+        raise Inconclusive(_told(result))
+
+
+def _countable(trial: TrialHandle) -> TrialResult:
+    """Return the result of a trial that counts; skip or exclude what does not."""
+    result = trial.result
+    if result.outcome in (Outcome.SETUP_FAILURE, Outcome.CANCELLED):
+        pytest.skip(f"the trial did not start: {_told(result)}")
+    _require_counted(result)
+    return result
+
+
+def _require_started(result: TrialResult) -> None:
+    if result.outcome in (Outcome.SETUP_FAILURE, Outcome.CANCELLED):
+        raise Errored(f"{result.outcome.replace('_', ' ')}: {_told(result)}")
+
+
+def _require_counted(result: TrialResult) -> None:
+    if result.outcome in (Outcome.EXCLUDED_GRADING, Outcome.EXCLUDED_ISOLATION):
+        raise Excluded(_told(result))
+
+
+def _told(result: TrialResult) -> str:
+    if result.cause is None:
+        return result.outcome.value
+    return (
+        f"{result.cause.kind}: {result.cause.detail}" if result.cause.detail else result.cause.kind
+    )
+
+
+def _row(grading: Grading, check: str) -> CheckRow | None:
+    return next((row for row in grading.rows if row.check == check), None)
+
+
+def _require_clean(grading: Grading) -> None:
+    """Fail an audit item whose grading broke on our side."""
+    if grading.status == "infrastructure_error":
+        detail = grading.cause.detail if grading.cause else ""
+        raise Failed(f"it could not be graded: {detail}")
+    if grading.cause is not None:
+        raise Failed(f"it could not be graded: {grading.cause.detail}")
+
+
+def _require_steps(grading: Grading) -> None:
+    for step in grading.steps:
+        if step.status not in ("pass", "skipped"):
+            raise Failed(f"the reference fails the step {step.name}: {step.detail}")

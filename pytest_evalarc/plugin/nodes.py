@@ -1,0 +1,274 @@
+"""All node classes: a task is a module, a trial is a class, a check is a function."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import pytest
+
+from pytest_evalarc.errors import TaskProblems, UsageError
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.model.trial import PlanDoc
+from pytest_evalarc.plugin import bodies
+from pytest_evalarc.plugin.entry import active_session
+from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+from pytest_evalarc.runs.request import ClientLabel
+
+_FIXTURE_INFO = pytest.StashKey[dict[Any, Any]]()
+
+
+class Leaf(NamedTuple):
+    """One item to be: its name, what it runs, and what it says of itself."""
+
+    name: str
+    body: Callable[..., None]
+    kind: str
+    line: int
+    subject: str = ""
+    """The check, control or expectation that the body is about."""
+
+
+class TaskDir(pytest.Directory):
+    """A task's folder: only its task.toml is collected, never what lies beside it."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """Return the task file."""
+        return list(self.ihook.pytest_collect_file(file_path=self.path / "task.toml", parent=self))
+
+
+class TaskFile(pytest.Module):
+    """A task. Being a module gives fixtures of scope `module` the task's lifetime."""
+
+    session_of_evals: EvalSession
+
+    @classmethod
+    def from_parent(cls, parent: pytest.Collector, *, path: Path, **kw: Any) -> Self:
+        """Make the node; nothing is imported and nothing is read yet."""
+        self = super().from_parent(parent, path=path, **kw)
+        name = "evalarc_task_" + re.sub(r"\W", "_", path.parent.name)
+        self.obj = types.ModuleType(name)
+        self.obj.__file__ = str(path)
+        evals = active_session(parent.config)
+        if evals is None:
+            raise AssertionError("a task file is collected by the active plugin alone")
+        self.session_of_evals = evals
+        return self
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:  # type: ignore[override]
+        """Yield the validation, and below a valid task its audit and the trials asked for."""
+        evals = self.session_of_evals
+        if not evals.has_wanted_name(self.path.parent.name):
+            return
+        if evals.is_foreign(self.path.parent):
+            self.warn(ForeignTaskWarning(f"{self.path} belongs to another tool; it is skipped"))
+            return
+        try:
+            task = evals.task(self.path.parent)
+        except TaskProblems as problems:
+            yield EvalItem.new(self, Leaf("validate", bodies.refuse, "validate", 1, str(problems)))
+            return
+        if not evals.has_wanted_tag(task):
+            return
+        self.add_markers(task)
+        yield EvalItem.new(
+            self, Leaf("validate", bodies.validate, "validate", task.lines.get("", 1))
+        )
+        if evals.options.flag("check-tasks"):
+            return
+        if task.has_solution:
+            yield Group.new(
+                self, "audit", task.lines.get("mutants", 1), lambda at: _audit(at, task)
+            )
+        for label in self._clients():
+            yield self._client_group(task, label)
+
+    def add_markers(self, task: Task) -> None:
+        """Mark everything below with the task's tags."""
+        for tag in task.tags:
+            self.config.addinivalue_line("markers", f"{tag}: a tag of evals")
+            self.add_marker(tag)
+
+    def _clients(self) -> tuple[ClientLabel, ...]:
+        try:
+            return self.session_of_evals.clients_for(self.path)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def _client_group(self, task: Task, label: ClientLabel) -> Group:
+        try:
+            plan = self.session_of_evals.plan(task, label)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
+        return Group.new(self, label.label, 1, partial(_configurations, task=task, plan=plan))
+
+
+class ForeignTaskWarning(pytest.PytestWarning):
+    """A task file below the tasks folder is not ours."""
+
+
+class Group(pytest.Class):
+    """An audit, a client, a configuration or a trial; only what is selected is ever built."""
+
+    trial: TrialHandle | None
+    line: int
+    children: Callable[[Group], Iterable[pytest.Item | pytest.Collector]]
+
+    @classmethod
+    def new(
+        cls,
+        parent: pytest.Collector,
+        name: str,
+        line: int,
+        children: Callable[[Group], Iterable[pytest.Item | pytest.Collector]],
+        trial: TrialHandle | None = None,
+    ) -> Group:
+        """Make the node; its class is synthetic, and of a module that is not there."""
+        self: Group = cls.from_parent(parent, name=name)
+        self.obj = type(re.sub(r"\W", "_", name), (), {"__module__": "evalarc_task"})
+        self.line, self.children, self.trial = line, children, trial
+        return self
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Return what is below, made now."""
+        return self.children(self)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the place in task.toml that this group comes from."""
+        return self.path, self.line - 1, self.name
+
+
+class EvalItem(pytest.Function):
+    """A leaf: it holds what it is about and calls one function."""
+
+    leaf: Leaf
+
+    @classmethod
+    def new(cls, parent: pytest.Collector, leaf: Leaf) -> EvalItem:
+        """Make the node."""
+        if isinstance(parent, pytest.Class):
+            # Before pytest 9.2 the first argument name is dropped unless the class says `static`.
+            setattr(parent.obj, leaf.name, staticmethod(leaf.body))
+        task = parent.getparent(TaskFile)
+        cache = (task or parent).stash.setdefault(_FIXTURE_INFO, {})
+        self: EvalItem = cls.from_parent(
+            parent, name=leaf.name, callobj=leaf.body, fixtureinfo=cache.get(leaf.body)
+        )
+        cache[leaf.body] = getattr(self, "_fixtureinfo", None)
+        self.leaf = leaf
+        for marker in _MARKERS[leaf.kind]:
+            self.add_marker(marker)
+        return self
+
+    @property
+    def trial(self) -> TrialHandle | None:
+        """The trial this item is part of."""
+        group = self.getparent(Group)
+        return group.trial if group is not None else None
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return file, 0-based line and dotted name: the file is that of the node id."""
+        names = [node.name for node in self.listchain() if isinstance(node, (Group, EvalItem))]
+        return self.path, self.leaf.line - 1, ".".join(names)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
+        """Show what a user can mend as its sentence, and a bug of ours as a traceback."""
+        from pytest_evalarc.errors import EvalArcError
+
+        if isinstance(excinfo.value, (EvalArcError, bodies.Told)):
+            return printable(str(excinfo.value), limit=20_000)
+        return super().repr_failure(excinfo)
+
+
+_MARKERS = {
+    "validate": ("evalarc_validate",),
+    "audit": ("evalarc_audit",),
+    "run": ("evalarc_trial",),
+    "check": ("evalarc_trial", "evalarc_check"),
+    "expectation": ("evalarc_trial", "evalarc_expectation"),
+    "success": ("evalarc_trial",),
+}
+
+
+def _audit(group: Group, task: Task) -> Iterator[pytest.Item | pytest.Collector]:
+    line = task.lines.get
+    yield Group.new(group, "reference", group.line, partial(_reference, task=task))
+    yield EvalItem.new(group, Leaf("starter", bodies.starter, "audit", group.line))
+    for mutant in task.mutants:
+        at = line(f"mutants.{mutant.name}", group.line)
+        yield EvalItem.new(group, Leaf(mutant.name, bodies.mutant, "audit", at, mutant.name))
+
+
+def _reference(group: Group, task: Task) -> Iterator[EvalItem]:
+    for check in task.checks:
+        at = task.lines.get(f"checks.{check.id}", 1)
+        yield EvalItem.new(group, Leaf(check.id, bodies.reference, "audit", at, check.id))
+
+
+def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
+    for configuration in plan.configurations:
+        yield Group.new(client, configuration, 1, partial(_trials, task=task, plan=plan))
+
+
+def _trials(configuration: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
+    evals = _evals(configuration)
+    for entry in plan.trials:
+        if entry.configuration == configuration.name:
+            handle = evals.handle(task, plan, entry)
+            name = f"trial-{entry.trial:03d}"
+            yield Group.new(configuration, name, 1, partial(_items, task=task), trial=handle)
+
+
+def _items(trial: Group, task: Task) -> Iterator[EvalItem]:
+    if trial.trial is not None:
+        for leaf in _leaves(task, trial.trial):
+            yield EvalItem.new(trial, leaf)
+
+
+def _leaves(task: Task, handle: TrialHandle) -> Iterator[Leaf]:
+    line = task.lines.get
+    yield Leaf("run", bodies.run, "run", 1)
+    for check in task.checks:
+        at = line(f"checks.{check.id}", 1)
+        yield Leaf(check.id, bodies.check, "check", at, check.id)
+    if handle.is_treated:
+        for word in ("installed", "not_installed", "used", "not_used"):
+            for skill in getattr(task.expected, word):
+                name = f"{word}-{skill}"
+                yield Leaf(name, bodies.expectation, "expectation", line("expected", 1), name)
+        for hook in task.expected.hooks:
+            name = f"hook-{hook}"
+            yield Leaf(name, bodies.expectation, "expectation", line("expected", 1), name)
+    yield Leaf("success", bodies.success, "success", 1)
+
+
+def _evals(node: pytest.Collector) -> EvalSession:
+    task = node.getparent(TaskFile)
+    if task is None:
+        raise AssertionError("a group stands below a task file")
+    return task.session_of_evals
+
+
+def sort_trials(items: list[pytest.Item]) -> None:
+    """Bring the trials of each task and client into the plan's order, all else where it was.
+
+    Configurations alternate between rounds, while the tree groups by configuration.
+    """
+    places: dict[tuple[str, str], list[int]] = {}
+    for index, item in enumerate(items):
+        if isinstance(item, EvalItem) and item.trial is not None:
+            places.setdefault((str(item.path), item.trial.plan.client), []).append(index)
+    for indices in places.values():
+        ordered = sorted((items[index] for index in indices), key=_place_in_plan)
+        for index, item in zip(indices, ordered, strict=True):
+            items[index] = item
+
+
+def _place_in_plan(item: pytest.Item) -> tuple[int, int]:
+    handle = item.trial if isinstance(item, EvalItem) else None
+    return (handle.entry.round, handle.entry.order) if handle is not None else (0, 0)

@@ -1,0 +1,118 @@
+"""Every option with its ini twin; this module is imported with the plugin, so it stays light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+IniType = Literal["string", "bool", "linelist"]
+
+
+class Option(NamedTuple):
+    """One option: `--evalarc-<name>` on the command line, `evalarc_<name>` in an ini file."""
+
+    name: str
+    help: str
+    kind: IniType = "string"
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def flag(self) -> str:
+        """The command line's spelling."""
+        return f"--evalarc-{self.name}"
+
+    @property
+    def key(self) -> str:
+        """The ini file's spelling, and the attribute of parsed options."""
+        return "evalarc_" + self.name.replace("-", "_")
+
+
+OPTIONS = (
+    Option("tasks", "folder of tasks (default: evals/tasks)", metavar="DIR"),
+    Option(
+        "task", "a task to run: validation, audit and trials; globs allowed", "linelist", "NAME"
+    ),
+    Option("tag", "only tasks with this tag; globs allowed", "linelist", "TAG"),
+    Option("check-tasks", "only validate the tasks", "bool"),
+    Option("client", "run trials with this client (default: oracle)", "linelist", "LABEL"),
+    Option("model", "model that the client is told to use", metavar="MODEL"),
+    Option("model-setting", "setting of the client or its model", "linelist", "KEY=VALUE"),
+    Option("trials", "run this many trials in each configuration (default: 1)", metavar="N"),
+    Option(
+        "configuration",
+        "configurations to run (default: both)",
+        choices=("both", "with", "without", "noise"),
+    ),
+    Option("treatment", "what the treated configuration gets (default: skills)", metavar="NAME"),
+    Option("batch", "name of the batch (default: time and a random suffix)", metavar="NAME"),
+    Option("root", "evaluation root, where trials run", metavar="DIR"),
+    Option("results", "folder of results (default: results)", metavar="DIR"),
+    Option("keep", "keep run folders and staged tools", "bool"),
+    Option(
+        "sandbox",
+        "sandbox of submissions and embedded clients (default: auto)",
+        metavar="NAME",
+    ),
+    Option("deny-read", "a further path that no trial may read", "linelist", "PATH"),
+    Option("trust-local", "run submissions without a boundary; results say so", "bool"),
+    Option("strict", "checks and expectations that an agent misses fail the run", "bool"),
+)
+
+ASKS_FOR_TRIALS = ("task", "trials", "client")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option and its ini twin."""
+    group = parser.getgroup("evalarc", "evaluating agents and auditing their checks")
+    for option in OPTIONS:
+        words: dict[str, Any] = {"dest": option.key, "default": None, "help": option.help}
+        if option.kind == "bool":
+            words |= {"action": "store_true"}
+        else:
+            words |= {"metavar": option.metavar}
+            words |= {"choices": option.choices} if option.choices else {}
+            words |= {"action": "append"} if option.kind == "linelist" else {}
+        group.addoption(option.flag, **words)
+        parser.addini(option.key, option.help, type=option.kind, default=None)
+
+
+class Options:
+    """What was asked for: the command line first, then the ini file."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Read the options of a configured pytest."""
+        self._config = config
+        self._kinds = {option.name: option for option in OPTIONS}
+
+    def _value(self, name: str) -> Any:
+        option = self._kinds[name]
+        given = self._config.getoption(option.key)
+        return self._config.getini(option.key) if given is None else given
+
+    def text(self, name: str) -> str | None:
+        """Return a string option; None when it was not given or is empty."""
+        return self._value(name) or None
+
+    def texts(self, name: str) -> Sequence[str]:
+        """Return an option that may be given several times."""
+        return self._value(name) or ()
+
+    def flag(self, name: str) -> bool:
+        """Return whether a switch is on."""
+        return bool(self._value(name))
+
+    def path(self, name: str, default: Path) -> Path:
+        """Return a path: relative to where pytest was started, or to the root from an ini file."""
+        given = self._config.getoption(self._kinds[name].key)
+        if given is not None:
+            return Path(self._config.invocation_params.dir, given)
+        written = self._config.getini(self._kinds[name].key)
+        return Path(self._config.rootpath, written) if written else default
+
+    def was_given(self, name: str) -> bool:
+        """Return whether an option was given on the command line or in an ini file."""
+        return bool(self._value(name))

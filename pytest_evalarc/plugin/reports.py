@@ -1,0 +1,71 @@
+"""How an eval's report is marked, and which word the terminal shows for it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_evalarc.plugin.bodies import Errored, Excluded, Inconclusive, Missed
+from pytest_evalarc.plugin.nodes import EvalItem
+
+
+class Word(NamedTuple):
+    """One status: category in the last line, letter, word, and colour."""
+
+    category: str
+    letter: str
+    word: str
+    colour: str
+
+
+WORDS = {
+    "missed": Word("missed", "m", "MISSED", "yellow"),
+    "inconclusive": Word("inconclusive", "i", "INCONCLUSIVE", "yellow"),
+    "excluded": Word("excluded", "e", "EXCLUDED", "yellow"),
+    # The category keeps its section and its place in the summary.
+    "errored": Word("error", "E", "ERROR", "red"),
+}
+
+STATUSES: dict[type[BaseException], str] = {
+    Missed: "missed",
+    Inconclusive: "inconclusive",
+    Excluded: "excluded",
+    Errored: "errored",
+}
+
+
+def mark(
+    report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], *, strict: bool
+) -> None:
+    """Write on an eval's report what it is and how it ended, as plain data.
+
+    A miss is the measurement and not a defect of the run, so it travels as pytest's own xfail does:
+    no option that reacts to failures reacts to it. With `strict` it stays a failure.
+    """
+    if not isinstance(item, EvalItem):
+        return
+    facts: dict[str, Any] = {"kind": item.leaf.kind, "status": None}
+    report.evalarc = facts  # type: ignore[attr-defined]
+    if call.excinfo is None or call.when != "call":
+        return
+    for kind, status_word in STATUSES.items():
+        if isinstance(call.excinfo.value, kind):
+            facts["status"] = status_word
+            facts["detail"] = str(report.longrepr)
+            if status_word != "errored" and not (strict and status_word == "missed"):
+                report.outcome = "skipped"
+                report.wasxfail = str(report.longrepr)
+
+
+def status(
+    report: pytest.CollectReport | pytest.TestReport, facts: dict[str, Any]
+) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    """Return the terminal's category, letter and word; None leaves them to pytest."""
+    word = WORDS.get(facts.get("status") or "")
+    if word is None or report.outcome not in ("failed", "skipped"):
+        return None
+    category = word.category
+    if report.failed and category != "error":
+        category = "failed"
+    return category, word.letter, (word.word, {word.colour: True})

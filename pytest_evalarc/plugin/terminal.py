@@ -1,0 +1,188 @@
+"""What a person reads at the end: one table a task and client, one paragraph an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_evalarc.model.audit import Audit
+from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Mean
+from pytest_evalarc.plugin.nodes import EvalItem
+from pytest_evalarc.plugin.session import EvalSession
+
+UNKNOWN = "-"
+COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
+MOST_MISSES = 20
+
+
+def summarise(reporter: pytest.TerminalReporter, evals: EvalSession) -> None:
+    """Write the section of a session's benchmarks and audits; nothing when it has none."""
+    documents = evals.documents
+    if not (documents.benchmarks or documents.audits or documents.problems):
+        return
+    reporter.section("evalarc")
+    for audit, path in documents.audits:
+        _write(reporter, audit_lines(audit), path)
+    for benchmark, path in documents.benchmarks:
+        _write(reporter, benchmark_lines(benchmark), path)
+    _write_misses(reporter)
+    for problem in documents.problems:
+        reporter.write_line(f"not written: {problem}", red=True)
+
+
+def _write(reporter: pytest.TerminalReporter, lines: Iterable[str], path: Path) -> None:
+    title, *rest = lines
+    reporter.write_line(title, bold=True)
+    for line in rest:
+        reporter.write_line(f"  {line}")
+    root = reporter.config.rootpath
+    shown = path.relative_to(root) if path.is_relative_to(root) else path
+    reporter.write_line(f"  {shown}")
+    reporter.write_line("")
+
+
+def benchmark_lines(benchmark: Benchmark) -> list[str]:
+    """Return a benchmark as a table: title, heads, a row for each configuration, remarks."""
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    rows += [_row(name, counted) for name, counted in benchmark.configurations.items()]
+    if benchmark.delta is not None:
+        delta = benchmark.delta
+        rows.append(
+            (
+                "delta",
+                "",
+                "",
+                _signed(delta.success_rate),
+                _signed(delta.code_rate),
+                _signed(delta.cost["eligible"]["tokens"], digits=0),
+                _signed(delta.cost["eligible"]["agent_secs"]),
+            )
+        )
+    title = f"{benchmark.task}: trials with {benchmark.client}"
+    return [title, *_aligned(rows), *_remarks(benchmark)]
+
+
+def _row(name: str, counted: ConfigurationBenchmark) -> tuple[str, ...]:
+    return (
+        name,
+        f"{counted.eligible} of {counted.planned}",
+        str(counted.succeeded),
+        _rate(counted.success_rate),
+        _rate(counted.code.rate),
+        _mean(counted.cost.eligible.tokens, digits=0),
+        _mean(counted.cost.eligible.agent_secs),
+    )
+
+
+def _remarks(benchmark: Benchmark) -> list[str]:
+    """Return what a reader must know beside the rates."""
+    lines: list[str] = []
+    for name, counted in benchmark.configurations.items():
+        causes = [
+            f"{group.replace('_', ' ')}: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+            for group, kinds in counted.causes.items()
+            if kinds
+        ]
+        if counted.inconclusive:
+            causes.append(f"inconclusive: {counted.inconclusive}")
+        if causes:
+            lines.append(f"{name}: {'; '.join(causes)}")
+        for skill, loads in (counted.observed_load or {}).items():
+            seen = ", ".join(f"{n} {load.value}" for load, n in loads.items() if n)
+            lines.append(f"{name}: skill {skill}: {seen or 'no eligible trial'}")
+    if benchmark.selection == "partial":
+        lines.append("partial: not every planned trial reached its end; do not compare the rates")
+    if benchmark.isolation not in ("enforced", None):
+        lines.append(f"isolation: {benchmark.isolation}; such trials are not compared")
+    return lines
+
+
+def audit_lines(audit: Audit) -> list[str]:
+    """Return an audit: title, the score in words, and every mutant that is not clearly caught."""
+    lines = [f"{audit.task.name}: audit"]
+    if audit.mutation_score is None:
+        reason = (audit.reason or "unknown").replace("_", " ")
+        lines.append(
+            f"no mutation score: {reason}; {audit.killed} of {audit.total} detected so far"
+        )
+    else:
+        weakest = audit.detection.weakest_margin
+        lines.append(
+            f"mutation score {audit.mutation_score:.2f} ({audit.killed} of {audit.total} detected)"
+            f", weakest margin {UNKNOWN if weakest is None else weakest}"
+        )
+    if audit.detection.sole_detector_cases:
+        faults = ", ".join(audit.detection.single_case_detections)
+        sole = ", ".join(audit.detection.sole_detector_cases)
+        lines.append(f"caught by a single case: {faults} (by {sole})")
+    lines += [
+        f"{mutant.name}: {mutant.class_}{f', {mutant.reason}' if mutant.reason else ''}"
+        for mutant in audit.mutants
+        if mutant.class_ not in ("detected", "not_run")
+    ]
+    if audit.coverage.idle_cases and audit.mutation_score is not None:
+        lines.append(f"detects no declared fault: {', '.join(audit.coverage.idle_cases)}")
+    if audit.coverage.flaky:
+        lines.append(f"flaky: {', '.join(audit.coverage.flaky)}")
+    return lines
+
+
+def _write_misses(reporter: pytest.TerminalReporter) -> None:
+    """List what the agents missed and what was excluded: no letter of `-r` does."""
+    for status in ("missed", "inconclusive", "excluded"):
+        reports = reporter.stats.get(status, [])
+        for report in reports[:MOST_MISSES]:
+            word = status.upper()
+            detail = getattr(report, "evalarc", {}).get("detail", "").partition("\n")[0]
+            reporter.write_line(f"{word} {report.nodeid} - {detail}"[: reporter._tw.fullwidth])
+        if len(reports) > MOST_MISSES:
+            reporter.write_line(f"… and {len(reports) - MOST_MISSES} more {status}")
+
+
+def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Return the plan of collected trials: how many, in which order, how long at the worst."""
+    handles = [
+        item.trial
+        for item in items
+        if isinstance(item, EvalItem) and item.trial is not None and item.leaf.kind == "run"
+    ]
+    if not handles:
+        return []
+    plans = {(handle.plan.task.name, handle.plan.client): handle.plan for handle in handles}
+    lines = ["", f"plan: {len(handles)} trials"]
+    worst_s = 0.0
+    for (task, client), plan in plans.items():
+        deadlines = plan.deadlines_secs
+        each_s = deadlines.setup + deadlines.agent + deadlines.grading
+        chosen = [handle.entry for handle in handles if handle.plan is plan]
+        worst_s += each_s * len(chosen)
+        order = ", ".join(f"{entry.configuration} {entry.trial}" for entry in chosen[:8])
+        more = ", …" if len(chosen) > 8 else ""
+        lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
+    lines.append(f"  at most {worst_s / 60:.0f} minutes one after another")
+    return lines
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _rate(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def _mean(value: Mean, *, digits: int = 2) -> str:
+    return UNKNOWN if value.mean is None else f"{value.mean:.{digits}f}"
+
+
+def _signed(value: float | None, *, digits: int = 2) -> str:
+    return UNKNOWN if value is None else f"{value:+.{digits}f}"

@@ -1,0 +1,1 @@
+"""From results to documents: whatever can be computed is computed in counting."""

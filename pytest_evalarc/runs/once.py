@@ -1,0 +1,71 @@
+"""Produce a document once, whichever process asks first; the single mechanism of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_evalarc.files.atomic import write_atomic, write_model
+from pytest_evalarc.files.lock import locked
+from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.model.base import Model
+
+M = TypeVar("M", bound=Model)
+
+
+def once(
+    path: Path,
+    model: type[M],
+    produce: Callable[[], M],
+    *,
+    lost: Callable[[BaseException | None], M] | None = None,
+) -> M:
+    """Return the document at a path, producing it first if it is not there.
+
+    A lock keeps others waiting and an atomic file keeps them from seeing half of it, so it does not
+    matter in which process or order the askers come.
+
+    Args:
+        path: The document.
+        model: What it holds.
+        produce: Makes it; called by at most one asker at a time.
+        lost: For what must never be done twice: the document to keep when producing it was cut
+            off, by the exception given, or by the death of a process (None). Without it, what was
+            cut off is simply produced again.
+
+    Raises:
+        DocumentError: The document that is there cannot be read.
+        BaseException: Whatever `produce` raised, after `lost` was written.
+    """
+    if path.exists():
+        return read_model(path, model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    begun = path.with_name(f".{path.name}.begun")
+    with locked(path.with_name(f".{path.name}.lock")):
+        if path.exists():
+            return read_model(path, model)
+        if lost is not None and begun.exists():
+            document = lost(None)
+        else:
+            document = _produce(path, begun, produce, lost)
+        write_model(path, document)
+        begun.unlink(missing_ok=True)
+    return document
+
+
+def _produce(
+    path: Path,
+    begun: Path,
+    produce: Callable[[], M],
+    lost: Callable[[BaseException | None], M] | None,
+) -> M:
+    if lost is None:
+        return produce()
+    write_atomic(begun, b"")
+    try:
+        return produce()
+    except BaseException as error:
+        write_model(path, lost(error))
+        begun.unlink(missing_ok=True)
+        raise
