@@ -82,9 +82,10 @@ class MutantAudit(Model):
     killed: bool
     """Whether its class is `detected`; EvalArc's word."""
     detection_margin: Count | None
-    """Distinct cases that failed in the target dimension; None unless the audit is valid."""
+    """Distinct cases that failed in the target dimension; None unless this control was judged and
+    the reference passed."""
     margin_any: Count | None
-    """Distinct cases that failed in any dimension."""
+    """Distinct cases that failed in any dimension; None also when not every case was run."""
     failing_cases: tuple[Name, ...]
     """The cases behind the detection margin."""
     valid: bool

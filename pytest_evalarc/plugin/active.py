@@ -30,7 +30,7 @@ class Active:
         self._fixtures_registered = False
         self.has_session = False
         named = self.options.texts("task")
-        if named and not _is_worker(config):
+        if named:
             paths = _named_tasks(tasks, named)
             if config.args_source is not pytest.Config.ArgsSource.ARGS:
                 config.args = paths

@@ -1,0 +1,1 @@
+"""durable-kv: a key-value service that must still know what it acknowledged before it died."""

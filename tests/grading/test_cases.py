@@ -1,0 +1,235 @@
+"""A pack of a few lines, put to candidates of a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.files.tree import write_tree
+from pytest_evalarc.grading.cases import pack_rows
+from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.pack import Case, CaseVerdict, PackInfo
+from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.toolchain import Tools
+from pytest_evalarc.grading.toolchains.python import Python
+from pytest_evalarc.isolation.bwrap import Bwrap
+from pytest_evalarc.model.task import Deadlines, PackRef, Task, TaskBrief
+from tests.needs import needs_bwrap
+
+pytestmark = [pytest.mark.slow, needs_bwrap]
+
+ECHO = "import sys\nfor line in sys.stdin: sys.stdout.write(line); sys.stdout.flush()\n"
+SEEDS = (17, 41)
+
+
+def ask_once(case, open_session):
+    session = open_session()
+    same = session.ask({"seed": case.seed}) == {"seed": case.seed}
+    session.end("eof")
+    return CaseVerdict(verdicts={"echo": same})
+
+
+@dataclass
+class TinyPack:
+    """Cases by name, each a function that is put to the candidate."""
+
+    runs: dict[str, Callable] = field(default_factory=lambda: {"echoes": ask_once})
+
+    @property
+    def info(self):
+        return PackInfo(
+            name="tiny",
+            version="0.1.0",
+            domain="tests",
+            weights={"echo": 1.0},
+            cases=dict.fromkeys(self.runs, ("echo",)),
+            mutants=(),
+            command=("{python}", "-I", "-S", "-B", "{workspace}/main.py", "{state}"),
+        )
+
+    def cases(self, seed):
+        return [Case(id=name, seed=seed, content={}) for name in self.runs]
+
+    def run(self, case, open_session):
+        return self.runs[case.id](case, open_session)
+
+
+@dataclass
+class Bench:
+    """A lab, a task and a folder for candidates."""
+
+    folder: object
+
+    def rows(self, pack, code=ECHO, *, jobs=2, **task):
+        candidate = self.folder / "submitted"
+        write_tree(candidate, {"main.py": code.encode()}, replace=True)
+        lab = Lab(
+            sandbox=Bwrap(),
+            toolchain=Python(),
+            tools=Tools(root=self.folder / "tools"),
+            work=self.folder / "work",
+            jobs=jobs,
+        )
+        rows = pack_rows(self.task(**task), pack, read_submission(candidate), lab)
+        assert list(lab.work.iterdir()) == []
+        return rows
+
+    def task(self, **given):
+        return Task(
+            brief=TaskBrief(name="tiny", prompt="Echo."),
+            kind="capability",
+            root=self.folder,
+            toolchain=None,
+            pack=PackRef(name="tiny", seeds=SEEDS),
+            weights={"echo": 1.0},
+            sha256="0" * 64,
+            **given,
+        )
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def test_rows_come_seed_by_seed_in_declared_order(bench):
+    """However cases overtake each other, two gradings are compared row by row."""
+    pack = TinyPack(dict.fromkeys(("b", "a", "c"), ask_once))
+
+    rows = bench.rows(pack, jobs=3)
+
+    assert [(row.seed, row.check) for row in rows] == [
+        (seed, name) for seed in SEEDS for name in ("b", "a", "c")
+    ]
+    assert {(row.status, row.answered) for row in rows} == {("passed", True)}
+    assert all(row.verdicts == {"echo": True} and row.cause is None for row in rows)
+    assert all(row.wall_time_s > 0 and len(row.processes) == 1 for row in rows)
+
+
+def test_equal_behaviour_has_equal_transcripts(bench):
+    """Flakiness is told by comparing them, and seeds must not be mistaken for it."""
+    first, again = bench.rows(TinyPack()), bench.rows(TinyPack())
+
+    assert [row.transcript_sha256 for row in first] == [row.transcript_sha256 for row in again]
+    assert len({row.transcript_sha256 for row in first}) == len(SEEDS)
+
+
+def test_a_wrong_answer_is_a_failure_and_a_fault_is_the_agents_error(bench):
+    """A mutant is caught by a wrong answer alone, never by a crash."""
+    wrong = bench.rows(TinyPack(), "input(); print(0)")
+    crash = bench.rows(TinyPack(), "raise SystemExit(1)")
+    twice = bench.rows(TinyPack(), "print(input()); raise SystemExit(4)")
+
+    assert {(r.status, r.answered, r.verdicts["echo"]) for r in wrong} == {("failed", True, False)}
+    assert {(r.status, r.answered, r.verdicts["echo"], r.cause.kind) for r in crash} == {
+        ("agent_error", False, False, "early_exit")
+    }
+    assert {(r.status, r.answered, r.verdicts["echo"], r.cause.kind) for r in twice} == {
+        ("agent_error", True, False, "exit_status")
+    }
+
+
+def test_sessions_of_a_case_share_a_state_folder_and_cases_do_not(bench):
+    """A restart must find what was kept, and a case must not find what another one kept."""
+    code = (
+        "import pathlib, sys\n"
+        "kept = pathlib.Path(sys.argv[1], 'kept')\n"
+        "for line in sys.stdin:\n"
+        "    print('true' if kept.exists() else 'false', flush=True)\n"
+        "    kept.touch()\n"
+    )
+
+    def twice(case, open_session):
+        seen = []
+        for _ in range(2):
+            session = open_session()
+            seen.append(session.ask("is it there?"))
+            session.end("eof")
+        return CaseVerdict(verdicts={"echo": seen == [False, True]}, detail=str(seen))
+
+    rows = bench.rows(TinyPack({"first": twice, "second": twice}), code, jobs=1)
+
+    assert [(row.status, row.detail) for row in rows] == [("passed", "[False, True]")] * 4
+
+
+def test_a_candidate_cannot_write_to_its_own_code(bench):
+    """All cases run the same copy, so one of them could otherwise change the next."""
+    code = (
+        "import sys\n"
+        "input()\n"
+        "try: open(__file__, 'a').write('#')\n"
+        "except OSError as error: print(error.errno)\n"
+        "else: print('written')\n"
+    )
+
+    def denied(case, open_session):
+        reply = open_session().ask(None)
+        return CaseVerdict(verdicts={"echo": reply == 30})
+
+    assert {row.status for row in bench.rows(TinyPack({"denied": denied}), code)} == {"passed"}
+
+
+def test_the_environment_of_a_candidate_is_ours_alone(bench, monkeypatch):
+    """Keys and settings of whoever grades are nobody's business."""
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    code = "import json, os; input(); print(json.dumps(dict(os.environ)))"
+    seen = []
+
+    def look(case, open_session):
+        seen.append(open_session().ask(None))
+        return CaseVerdict(verdicts={"echo": True})
+
+    bench.rows(TinyPack({"look": look}), code)
+
+    for variable in ("PWD", "SHLVL", "_", "OLDPWD"):  # What a shell may add by itself.
+        seen[0].pop(variable, None)
+    assert seen[0] == {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+    }
+
+
+def test_a_bug_of_a_pack_is_never_a_verdict(bench):
+    """Whoever wrote the cases may be wrong, and the candidate must not pay for it."""
+
+    def buggy(case, open_session):
+        with_reply = open_session().ask("anything")
+        return CaseVerdict(verdicts={"echo": with_reply["no such key"]})
+
+    def silent(case, open_session):
+        return CaseVerdict(verdicts={})
+
+    rows = bench.rows(TinyPack({"buggy": buggy, "silent": silent, "echoes": ask_once}))
+
+    assert [row.status for row in rows[:3]] == ["environment_error", "environment_error", "passed"]
+    assert {row.cause.kind for row in rows[:2]} == {"grader_broke"}
+    assert [row.verdicts for row in rows[:2]] == [{"echo": None}, {"echo": None}]
+    assert "TypeError" in rows[0].cause.detail
+
+
+def test_a_pack_that_leaves_out_a_case_is_refused(bench):
+    """Nothing fails where nothing runs, and that would read as success."""
+
+    class Forgetful(TinyPack):
+        def cases(self, seed):
+            return super().cases(seed)[:-1]
+
+    with pytest.raises(InfrastructureError, match="not those that it declares"):
+        bench.rows(Forgetful({"a": ask_once, "b": ask_once}))
+
+
+def test_the_deadline_of_the_grading_bounds_all_cases_together(bench):
+    """A candidate that hangs in each case must not hold a session up for all of them."""
+    rows = bench.rows(
+        TinyPack(dict.fromkeys("abcdefgh", ask_once)),
+        "while True: pass",
+        deadlines=Deadlines(grading=1.0),
+    )
+
+    assert {(row.status, row.cause.kind) for row in rows} == {("agent_error", "timeout")}
+    assert rows[-1].processes == ()
