@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import BinaryIO
 
 
@@ -22,12 +21,13 @@ class Capture:
         self, head_bytes: int, tail_bytes: int = 0, *, file: BinaryIO | None = None
     ) -> None:
         self._room = head_bytes
-        self._tail_bytes = tail_bytes
+        self._tail_room = tail_bytes
         self._head = bytearray()
         self._file = file
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
+        self._tail = bytearray()
         self.total_bytes = 0
+        self.dropped_bytes = 0
+        """Bytes between head and tail that were counted and not kept."""
 
     def add(self, chunk: bytes) -> None:
         """Take one chunk of the stream."""
@@ -38,45 +38,34 @@ class Capture:
             self._file.write(kept)
         elif kept:
             self._head += kept
-        if rest and self._tail_bytes:
+        if rest:
             self._keep_tail(rest)
 
     def _keep_tail(self, rest: bytes) -> None:
-        self._tail.append(rest)
-        self._tail_size += len(rest)
-        while self._tail_size - len(self._tail[0]) >= self._tail_bytes:
-            self._tail_size -= len(self._tail.popleft())
+        self._tail += rest
+        surplus = len(self._tail) - self._tail_room
+        if surplus > 0:
+            # Cheap: a bytearray moves its start and copies now and then.
+            del self._tail[:surplus]
+            self.dropped_bytes += surplus
 
     @property
     def tail(self) -> bytes:
         """The last bytes of what did not fit the head."""
-        return b"".join(self._tail)[-self._tail_bytes :] if self._tail_bytes else b""
-
-    @property
-    def dropped_bytes(self) -> int:
-        """Bytes between head and tail that were counted and not kept."""
-        if self._room > 0:
-            return 0
-        head = self.total_bytes - self._overflow_bytes
-        return self.total_bytes - head - len(self.tail)
-
-    @property
-    def _overflow_bytes(self) -> int:
-        kept = self._file.tell() if self._file is not None else len(self._head)
-        return self.total_bytes - kept
+        return bytes(self._tail)
 
     def data(self) -> bytes:
         """Return what was kept, with a line that says how much was dropped between.
 
         A capture into a file returns its tail alone.
         """
-        dropped = self.dropped_bytes
-        marker = f"\n[{dropped} bytes dropped]\n".encode() if dropped else b""
+        marker = b""
+        if self.dropped_bytes:
+            marker = f"\n[{self.dropped_bytes} bytes dropped]\n".encode()
         return bytes(self._head) + marker + self.tail
 
     def close(self) -> None:
         """Write what belongs to the file's end, and close the file."""
         if self._file is not None and not self._file.closed:
-            end = self.data()
-            self._file.write(end)
-            self._file.close()
+            with self._file:
+                self._file.write(self.data())

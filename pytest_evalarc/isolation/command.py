@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -49,8 +50,10 @@ class Policy:
         for path in (*self.read, *self.deny_read, *self.write):
             if not path.is_absolute():
                 raise InfrastructureError(str(path), "a policy takes absolute paths")
+            # As it is written and as it resolves: both may be where a mount is set up.
+            around = {*path.parents, *Path(os.path.realpath(path)).parents}
             for folder in self.write:
-                if folder in path.parents:
+                if folder in around or Path(os.path.realpath(folder)) in around:
                     raise InfrastructureError(
                         str(path), f"no mount point may lie below the writable {folder}"
                     )
@@ -64,8 +67,10 @@ class Wrapped:
     cwd: Path
     env: Mapping[str, str]
     stdin: bytes = b""
-    dies_with_parent: bool
-    """Whether the whole tree ends by itself when the harness dies."""
+    descriptor_at: int | None = None
+    """Where in `argv` the number of a descriptor goes on which a namespace sandbox writes a JSON
+    object with the `child-pid` of its first process; it then ends by itself when the harness does.
+    None: the tree needs a keeper for that."""
     ran_out_of_memory: Callable[[], bool] = bool
     """Whether the kernel ended a process of the tree for its memory; asked before `cleanup`."""
     cleanup: Callable[[], None] = lambda: None

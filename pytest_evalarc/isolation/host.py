@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -55,9 +56,14 @@ def find_bwrap() -> Program | None:
     """Return the bubblewrap to use: the system's when it is new enough, else the wheel's."""
     for path in _bwrap_candidates():
         version = _version_of(path)
-        if version and tuple(int(part) for part in version.split(".")[:3]) >= MINIMUM_BWRAP:
+        if version and _numbers(version) >= MINIMUM_BWRAP:
             return Program(path=path, version=version)
     return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return three numbers of a version, those that it leaves out as 0."""
+    return tuple(int(part) for part in (*version.split("."), "0", "0")[:3])
 
 
 def _bwrap_candidates() -> list[Path]:
@@ -79,4 +85,4 @@ def _version_of(path: Path) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = done.stdout.split()
-    return words[-1] if words and words[-1].replace(".", "").isdigit() else None
+    return words[-1] if words and re.fullmatch(r"\d+(\.\d+)*", words[-1]) else None

@@ -1,8 +1,9 @@
 """Stand between the harness and a process tree that would outlive it; run as a script.
 
-The keeper is started with a socket. It starts the command, adopts every orphan of it, and ends the
-whole tree when the command has ended, or when the socket closes because the harness asked or died.
-It then says through the socket which processes survived, and ends as the command did.
+The keeper is started with one end of a socket. It starts the command, adopts every orphan of it,
+and ends the whole tree when the command has ended, or when the socket closes because the harness
+asked or died. A byte on the socket asks the tree to end and leaves it the time to do so. At its
+end the keeper says through the socket how the command ended and which processes survived.
 
 Standard library alone: it runs with `-I -S`, so that it starts fast and imports nothing foreign.
 """
@@ -10,13 +11,13 @@ Standard library alone: it runs with `-I -S`, so that it starts fast and imports
 import os
 import select
 import signal
-import socket
 import sys
 import time
 
 SUBREAPER = 36
-GRACE_S = 2.0
 SWEEP_S = 5.0
+OWN_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""A signal to the whole group reaches the harness too, and that one decides."""
 
 
 def adopt_orphans() -> None:
@@ -29,30 +30,30 @@ def adopt_orphans() -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Return the ids of all living processes below one, zombies left out."""
+    """Return the ids of all processes below one.
+
+    Zombies are among them: a process whose first thread has ended looks like one and runs on.
+    """
     children: dict[int, list[int]] = {}
-    zombies = set()
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                parent = file.read().rpartition(b")")[2].split()[1]
         except OSError:
             continue
         children.setdefault(int(parent), []).append(int(name))
-        if state == b"Z":
-            zombies.add(int(name))
     found, waiting = [], [root]
     while waiting:
         below = children.get(waiting.pop(), [])
         found += below
         waiting += below
-    return [pid for pid in found if pid not in zombies]
+    return found
 
 
 def tree(leader: int) -> list[int]:
-    """Return the living processes that the command has left, its leader's group included."""
+    """Return the processes that the command has left, its leader's group included."""
     if sys.platform == "linux":
         return descendants(os.getpid())
     try:
@@ -71,83 +72,90 @@ def send(signal_number: int, pids: list[int]) -> None:
             continue
 
 
-def reap(leader: int, status: "int | None") -> "int | None":
-    """Collect ended children; return the leader's wait status once it is known."""
+def reap(leader: int, status: "int | None") -> "tuple[int | None, bool]":
+    """Collect ended children; return the leader's status once known, and if any child is left."""
     while True:
         try:
             pid, ended = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return status
+            return status, False
         if pid == 0:
-            return status
+            return status, True
         if pid == leader:
             status = ended
 
 
-def sweep(leader: int, status: "int | None", *, gently: bool) -> "tuple[int | None, list[int]]":
-    """End the tree, gently first where asked; return the leader's status and what survived."""
-    if gently:
-        send(signal.SIGTERM, tree(leader))
-        patience = time.monotonic() + GRACE_S
-        while tree(leader) and time.monotonic() < patience:
-            status = reap(leader, status)
-            time.sleep(0.02)
+def sweep(leader: int, status: "int | None") -> "tuple[int | None, list[int]]":
+    """Kill the tree until nothing is left; return the leader's status and what survived."""
     patience = time.monotonic() + SWEEP_S
     while True:
-        status = reap(leader, status)
+        status, has_children = reap(leader, status)
+        # Orphans become children of the adopter: where there are none, there is no tree.
+        if not has_children and sys.platform == "linux":
+            return status, []
         left = tree(leader)
         if not left or time.monotonic() >= patience:
             return status, left
         send(signal.SIGKILL, left)
-        time.sleep(0.005)
+        time.sleep(0.001)
 
 
 def start(argv: "list[str]") -> int:
     """Start the command in a session of its own; return its process id."""
-    # Python ignores these two; a command expects what the system does.
-    defaults = [signal.SIGPIPE, signal.SIGXFSZ]
+    # Python ignores the last two, the keeper the others; a command expects what the system does.
+    defaults = [*OWN_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
     return os.posix_spawnp(argv[0], argv, os.environ, setsid=True, setsigdef=defaults)
 
 
-def wait(leader: int, control: socket.socket) -> "tuple[int | None, bool]":
-    """Wait until the command ends or the harness is gone; return its status and which it was."""
+def wait(leader: int, control: int) -> "int | None":
+    """Wait until the command has ended or the socket is closed; return the command's status."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     while True:
-        status = reap(leader, None)
+        status, _ = reap(leader, None)
         if status is not None:
-            return status, False
-        ready, _, _ = select.select([control.fileno(), wake_read], [], [], 1.0)
-        if control.fileno() in ready:
-            return None, True
+            return status
+        ready, _, _ = select.select([control, wake_read], [], [])
         if wake_read in ready:
             os.read(wake_read, 4096)
+        if control in ready:
+            if not os.read(control, 1):
+                return None
+            send(signal.SIGTERM, tree(leader))
+
+
+def give_back_locale(given: str) -> None:
+    """Undo what Python does to the environment when it is started in the C locale."""
+    os.environ.pop("LC_CTYPE", None)
+    if given:
+        os.environ["LC_CTYPE"] = given
 
 
 def main(argv: "list[str]") -> int:
-    """Keep one command; `argv` is the socket's descriptor and the command."""
-    control = socket.socket(fileno=int(argv[0]))
-    control.set_inheritable(False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A signal to the whole group reaches the harness too, and that one decides.
+    """Keep a command; `argv` is the socket's descriptor, the given LC_CTYPE, and the command."""
+    control, locale, *command = int(argv[0]), *argv[1:]
+    os.set_inheritable(control, False)
+    give_back_locale(locale)
+    for number in OWN_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     adopt_orphans()
     try:
-        leader = start(argv[1:])
+        leader = start(command)
     except OSError as error:
-        control.sendall(f"start {error.errno}\n".encode())
-        return 127
-    status, asked = wait(leader, control)
-    status, left = sweep(leader, status, gently=asked)
+        os.write(2, f"{command[0]}: {os.strerror(error.errno or 0)}\n".encode())
+        os.write(control, b"127 \n")
+        return 0
+    status, left = sweep(leader, wait(leader, control))
+    code = os.waitstatus_to_exitcode(status) if status is not None else ""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
-        control.sendall(f"end {status if status is not None else ''} {left}\n".encode())
+        os.write(control, f"{code} {','.join(map(str, left))}\n".encode())
     except OSError:
         pass  # The harness is gone; that is why we are here.
     return 0
 
 
 if __name__ == "__main__":
-    sys.stdin = None
     os._exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.model.task import Limits
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -25,6 +27,9 @@ SANDBOX_PROCESSES = 2
 MIB = 1024 * 1024
 CPU_PERIOD_US = 100_000
 FILE_BLOCK_BYTES = 512
+
+SWAP_FILES = ("memory.memsw.limit_in_bytes", "memory.swap.max")
+"""There where the kernel counts swap: memory is then refused rather than paged out."""
 
 _JOIN = (
     'ulimit -c 0; [ "$1" = - ] || ulimit -f "$1"; [ "$2" = - ] || ulimit -d "$2"; shift 2; '
@@ -89,6 +94,7 @@ class Group:
         for folder in self._folders.values():
             folder.mkdir(exist_ok=True)
         self._limits: Limits | None = None
+        self._dead = 0
         self._oom_kills = 0
 
     @property
@@ -104,27 +110,47 @@ class Group:
         """
         if limits != self._limits:
             for controller, file, value in self._settings(limits):
-                if controller in self._folders:
-                    (self._folders[controller] / file).write_text(value, "ascii")
-            self._limits = limits
+                self._write(controller, file, value)
+        # Dead processes count until somebody collects them, and those of a sandbox are left to
+        # the machine's first process, which takes its time.
+        dead = self._count_processes()
+        if limits != self._limits or dead != self._dead:
+            self._write("pids", "pids.max", str(limits.processes + SANDBOX_PROCESSES + dead))
+        self._limits, self._dead = limits, dead
         self._oom_kills = self._count_oom_kills()
+
+    def _write(self, controller: str, file: str, value: str) -> None:
+        folder = self._folders.get(controller)
+        if folder is None or (file in SWAP_FILES and not (folder / file).exists()):
+            return
+        (folder / file).write_text(value, "ascii")
 
     def _settings(self, limits: Limits) -> tuple[tuple[str, str, str], ...]:
         memory = str(limits.memory_mib * MIB)
-        processes = str(limits.processes + SANDBOX_PROCESSES)
         quota = str(int(limits.cpus * CPU_PERIOD_US))
         if self._version == "cgroup-v1":
             return (
+                # Never below the other, which must be out of the way while that one grows.
+                ("memory", "memory.memsw.limit_in_bytes", "-1"),
                 ("memory", "memory.limit_in_bytes", memory),
-                ("pids", "pids.max", processes),
+                ("memory", "memory.memsw.limit_in_bytes", memory),
                 ("cpu", "cpu.cfs_period_us", str(CPU_PERIOD_US)),
                 ("cpu", "cpu.cfs_quota_us", quota),
             )
         return (
             ("memory", "memory.max", memory),
-            ("pids", "pids.max", processes),
+            ("memory", "memory.swap.max", "0"),
             ("cpu", "cpu.max", f"{quota} {CPU_PERIOD_US}"),
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no process is left in the group."""
+        return not any(entrance.read_bytes() for entrance in self.entrances)
+
+    def _count_processes(self) -> int:
+        folder = self._folders.get("pids")
+        return int((folder / "pids.current").read_text("ascii")) if folder is not None else 0
 
     def _count_oom_kills(self) -> int:
         folder = self._folders.get("memory")
@@ -150,33 +176,53 @@ class Group:
                 folder.rmdir()
 
 
+_numbers = itertools.count(1)
+
+
 class GroupPool:
     """Groups of this process, kept for reuse: a fresh one costs more and lingers."""
 
     def __init__(self, place: Hierarchy) -> None:
         self._place = place
         self._free: list[Group] = []
-        self._made = 0
         self._lock = threading.Lock()
         self._owner = os.getpid()
         _remove_abandoned(place)
         atexit.register(self.close)
 
     def take(self, limits: Limits) -> Group:
-        """Return a group under these limits; give it back when its tree is gone."""
+        """Return a group under these limits; give it back when its tree is gone.
+
+        Raises:
+            InfrastructureError: The kernel refused the group or one of its limits.
+        """
         with self._lock:
-            group = self._free.pop() if self._free else self._make()
-        group.set(limits)
+            group = self._free.pop() if self._free else None
+        if group is not None:
+            # One that was removed behind our back, or cannot shrink that far, is no loss.
+            with contextlib.suppress(OSError):
+                group.set(limits)
+                # Reads every entrance, so that it fails here and not where a process joins.
+                if group.is_empty:
+                    return group
+            group.remove()
+        return self._make(limits)
+
+    def _make(self, limits: Limits) -> Group:
+        name = f"{GROUP_PREFIX}{os.getpid()}-{next(_numbers)}"
+        try:
+            group = Group(self._place, name)
+            group.set(limits)
+        except OSError as error:
+            raise InfrastructureError("limits", f"the control group {name}: {error}") from error
         return group
 
-    def _make(self) -> Group:
-        self._made += 1
-        return Group(self._place, f"{GROUP_PREFIX}{os.getpid()}-{self._made}")
-
     def give_back(self, group: Group) -> None:
-        """Take back a group whose processes are gone."""
-        with self._lock:
-            self._free.append(group)
+        """Take back a group; one with a process left in it would limit whoever comes next."""
+        with contextlib.suppress(OSError):
+            if group.is_empty:
+                with self._lock:
+                    self._free.append(group)
 
     def close(self) -> None:
         """Remove every group that is not in use."""
@@ -220,7 +266,7 @@ def apply(argv: Sequence[str], limits: Limits) -> Limited:
         limits: Applied as `enforced_by` says.
 
     Raises:
-        OSError: A control group that should be writable is not.
+        InfrastructureError: A control group that should be writable is not.
     """
     pool = _pool(os.getpid())
     group = pool.take(limits) if pool is not None else None

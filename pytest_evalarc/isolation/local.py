@@ -23,7 +23,6 @@ class Local:
             cwd=command.cwd,
             env=command.env,
             stdin=command.stdin,
-            dies_with_parent=False,
             ran_out_of_memory=limited.ran_out_of_memory,
             cleanup=limited.release,
         )

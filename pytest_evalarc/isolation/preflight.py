@@ -9,6 +9,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.atomic import write_atomic
@@ -21,7 +24,9 @@ from pytest_evalarc.model.isolation import Barrier, PreflightDoc
 from pytest_evalarc.model.task import Limits
 
 DEADLINE_S = 30.0
+_ROWS = TypeAdapter(Annotated[list[tuple[str, bool, str]], Field(min_length=1)])
 KERNEL_SWITCH = "/proc/sys/kernel/core_pattern"
+DEVICE = Path("/dev/full")
 PROBE = Path(__file__).parent / "sandboxed" / "probe.py"
 
 
@@ -40,6 +45,7 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
     box.mkdir()
     probe = box / "probe.py"
     write_atomic(probe, PROBE.read_bytes())
+    device_before = DEVICE.stat().st_ctime_ns
     with _listeners() as (port, name):
         plan = {
             "target": str(target),
@@ -48,15 +54,19 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
             "socket": name,
             "pid": os.getpid(),
             "switch": KERNEL_SWITCH,
+            "device": str(DEVICE),
         }
         rows = _probe(sandbox, probe, plan)
     barriers = {name: Barrier(name=name, holds=holds, detail=seen) for name, holds, seen in rows}
-    # Inside, the path may lie in a memory file system of the sandbox's own: the host decides.
-    barriers["write_outside"] = Barrier(
-        name="write_outside",
-        holds=not target.exists(),
-        detail=barriers["write_outside"].detail,
-    )
+    # Inside, these succeed on what is the sandbox's own, so the host tells whether it was reached.
+    # The probe sets the mode that a device has already: only the time of the change would show it.
+    reached = {
+        "write_outside": target.exists(),
+        "host_devices": DEVICE.stat().st_ctime_ns != device_before,
+    }
+    for name, is_reached in reached.items():
+        seen = barriers[name].detail if is_reached else "nothing of it reached the host"
+        barriers[name] = Barrier(name=name, holds=not is_reached, detail=seen)
     return PreflightDoc(
         schema_version=SCHEMA_VERSION, sandbox=sandbox.name, barriers=tuple(barriers.values())
     )
@@ -75,16 +85,15 @@ def _probe(sandbox: Sandbox, probe: Path, plan: dict[str, object]) -> list[tuple
         sandbox.wrap(command, policy), Watch(total_s=DEADLINE_S), stdout=said, stderr=complaint
     )
     try:
-        rows: list[tuple[str, bool, str]] = json.loads(said.data())
+        return _ROWS.validate_json(said.data())
     except ValueError:
-        detail = complaint.data().decode("utf-8", "replace").strip() or ended.detail
+        detail = " ".join(complaint.data().decode("utf-8", "replace").split()) or ended.detail
         raise InfrastructureError(
             f"sandbox {sandbox.name}",
             f"it did not start ({ended.reason}, status {ended.status}): {detail}",
             "allow unprivileged user namespaces, run where they work, or trust the submission "
             "with --evalarc-trust-local",
         ) from None
-    return rows
 
 
 @contextmanager

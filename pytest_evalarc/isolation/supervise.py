@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import selectors
-import signal
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
 
-import psutil
-
-from pytest_evalarc.isolation import keeper
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit, Wrapped
-from pytest_evalarc.isolation.host import base_python
-
-if TYPE_CHECKING:
-    from _typeshed import FileDescriptorLike
+from pytest_evalarc.isolation.interrupts import held_back
+from pytest_evalarc.isolation.tree import start_tree
 
 CHUNK_BYTES = 1 << 16
 POLL_S = 0.2
 """Longest pause between two looks at cancellation and deadlines."""
 DRAIN_S = 2.0
 """How long a pipe may stay open after its tree has ended."""
-END_S = 10.0
-"""How long ending a tree may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +52,6 @@ class Running:
     """
 
     def __init__(self, wrapped: Wrapped, *, stdout: Capture, stderr: Capture) -> None:
-        self._wrapped = wrapped
-        self._control: socket.socket | None = None
         self.stdout = stdout
         self.stderr = stderr
         self.started_s = time.monotonic()
@@ -74,35 +59,18 @@ class Running:
         self._on_stdout: Callable[[bytes], None] = _ignore
         self._input = bytearray()
         self._closes_input = False
+        self._open_outputs = 0
+        self._tree = start_tree(wrapped)
+        self._process = self._tree.process
         self._selector = selectors.DefaultSelector()
-        self._process = self._start()
-        self._exit_fd = _open_exit_fd(self._process.pid)
-        self._watch_pipes()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        argv: tuple[str, ...] = self._wrapped.argv
-        inherited: tuple[int, ...] = ()
-        if not self._wrapped.dies_with_parent:
-            ours, theirs = socket.socketpair()
-            self._control = ours
-            inherited = (theirs.fileno(),)
-            argv = (*_keeper_argv(), str(theirs.fileno()), *argv)
         try:
-            return subprocess.Popen(
-                argv,
-                cwd=self._wrapped.cwd,
-                env=dict(self._wrapped.env),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=inherited,
-            )
-        finally:
-            if inherited:
-                theirs.close()
+            self._watch()
+        except BaseException:
+            self.end()
+            self.close()
+            raise
 
-    def _watch_pipes(self) -> None:
+    def _watch(self) -> None:
         for stream, capture in (
             (self._process.stdout, self.stdout),
             (self._process.stderr, self.stderr),
@@ -110,11 +78,16 @@ class Running:
             if stream is None:  # pragma: no cover - both are pipes.
                 continue
             os.set_blocking(stream.fileno(), False)
-            self._selector.register(stream, selectors.EVENT_READ, capture)
+            read = partial(self._read_output, stream.fileno(), capture)
+            self._selector.register(stream, selectors.EVENT_READ, read)
+            self._open_outputs += 1
         if self._process.stdin is not None:
             os.set_blocking(self._process.stdin.fileno(), False)
+        self._exit_fd = _open_exit_fd(self._process.pid)
         if self._exit_fd is not None:
-            self._selector.register(self._exit_fd, selectors.EVENT_READ, None)
+            self._selector.register(self._exit_fd, selectors.EVENT_READ, self._close_exit_fd)
+
+    _exit_fd: int | None = None
 
     @property
     def pid(self) -> int:
@@ -124,7 +97,7 @@ class Running:
     @property
     def has_ended(self) -> bool:
         """Whether the outermost process has ended; its pipes may still hold bytes."""
-        return self._process.poll() is not None
+        return self._tree.has_ended
 
     @property
     def output_bytes(self) -> int:
@@ -143,28 +116,23 @@ class Running:
         if stdin is None or stdin.closed:
             return
         if stdin not in self._selector.get_map():
-            self._selector.register(stdin, selectors.EVENT_WRITE, None)
+            self._selector.register(stdin, selectors.EVENT_WRITE, self._write_input)
 
     def pump(self, timeout_s: float) -> None:
         """Move bytes both ways until something happened or the time is over."""
         for key, _ in self._selector.select(max(0.0, min(timeout_s, POLL_S))):
-            if key.fileobj is self._process.stdin:
-                self._write_input()
-            elif isinstance(key.data, Capture):
-                self._read_output(key.fileobj, key.data)
-            elif self._exit_fd is not None:
-                self._selector.unregister(self._exit_fd)
-                os.close(self._exit_fd)
-                self._exit_fd = None
+            act: Callable[[], None] = key.data
+            act()
+        self._tree.look()
 
-    def _read_output(self, stream: FileDescriptorLike, capture: Capture) -> None:
-        descriptor = stream if isinstance(stream, int) else stream.fileno()
+    def _read_output(self, stream: int, capture: Capture) -> None:
         try:
-            chunk = os.read(descriptor, CHUNK_BYTES)
+            chunk = os.read(stream, CHUNK_BYTES)
         except BlockingIOError:
             return
         if not chunk:
             self._selector.unregister(stream)
+            self._open_outputs -= 1
             return
         self.last_output_s = time.monotonic()
         capture.add(chunk)
@@ -189,82 +157,47 @@ class Running:
             if self._closes_input:
                 stdin.close()
 
+    def _close_exit_fd(self) -> None:
+        if self._exit_fd is not None:
+            self._selector.unregister(self._exit_fd)
+            os.close(self._exit_fd)
+            self._exit_fd = None
+
     def drain(self, timeout_s: float) -> None:
         """Read what the pipes still hold, until they close or the time is over."""
         until = time.monotonic() + timeout_s
-        while self._has_open_output() and time.monotonic() < until:
+        while self._open_outputs and time.monotonic() < until:
             self.pump(until - time.monotonic())
-
-    def _has_open_output(self) -> bool:
-        return any(isinstance(key.data, Capture) for key in self._selector.get_map().values())
 
     def end(self, *, polite: bool = False, grace_s: float = 2.0) -> tuple[int, ...]:
-        """End the whole tree and wait for it; return process ids that survived."""
-        if self._control is not None:
-            return self._end_kept()
-        if polite and not self.has_ended:
-            self._ask_to_end(grace_s)
-        if not self.has_ended:
-            _kill_namespace(self._process.pid)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_S)
-        if not self.has_ended:
-            self._process.kill()
-        return () if self._is_gone() else (self._process.pid,)
+        """End the whole tree and wait for it; return process ids that survived.
+
+        Args:
+            polite: Whether the tree is asked first, and killed only when it does not end.
+            grace_s: How long it may then take.
+        """
+        with held_back():
+            if polite and not self.has_ended:
+                self._ask_to_end(grace_s)
+            return self._tree.end()
 
     def _ask_to_end(self, grace_s: float) -> None:
-        for process in _inside(self._process.pid):
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(signal.SIGTERM)
+        self._tree.ask()
         until = time.monotonic() + grace_s
+        # What it says at the end is read meanwhile: a full pipe would keep it from ending.
         while not self.has_ended and time.monotonic() < until:
             self.pump(until - time.monotonic())
-
-    def _is_gone(self) -> bool:
-        try:
-            self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def _end_kept(self) -> tuple[int, ...]:
-        """Tell the keeper to end its tree; it sweeps also when the command has ended by itself."""
-        control = self._control
-        if control is None:
-            return ()
-        with contextlib.suppress(OSError):
-            control.shutdown(socket.SHUT_WR)
-        until = time.monotonic() + END_S
-        # The tree may be blocked on a full pipe, so reading goes on while it ends.
-        while not self.has_ended and time.monotonic() < until:
-            self.pump(until - time.monotonic())
-        if not self.has_ended:
-            self._process.kill()
-            self._process.wait(END_S)
-        self._report = _read_report(control)
-        control.close()
-        self._control = None
-        return self._report.survivors
 
     @property
     def status(self) -> int | None:
-        """Exit status of the command, negative for a signal; None while it runs."""
-        if not self._wrapped.dies_with_parent:
-            return self._report.status if self._control is None else None
-        return self._process.returncode
-
-    _report: _Report
+        """Exit status of the command, negative for a signal; known once `end` has returned."""
+        return self._tree.status
 
     def close(self) -> None:
         """Close every descriptor that is still open."""
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None and not stream.closed:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        if self._exit_fd is not None:
-            os.close(self._exit_fd)
-            self._exit_fd = None
+        self._close_exit_fd()
         self._selector.close()
+        self._tree.close()
         self.stdout.close()
         self.stderr.close()
 
@@ -284,20 +217,43 @@ def supervise(
         stderr: Takes standard error; by default its last 64 KiB are kept and dropped.
     """
     stderr = stderr if stderr is not None else Capture(1 << 15, 1 << 15)
+    try:
+        return _run(wrapped, watch, stdout, stderr)
+    finally:
+        with held_back():
+            stdout.close()
+            stderr.close()
+            wrapped.cleanup()
+
+
+def _run(wrapped: Wrapped, watch: Watch, stdout: Capture, stderr: Capture) -> Exit:
     started_s = time.monotonic()
     try:
         running = Running(wrapped, stdout=stdout, stderr=stderr)
     except OSError as error:
-        wrapped.cleanup()
         return _never_started(str(error), started_s)
+    survivors: tuple[int, ...] = ()
     try:
-        return _watch_to_end(running, wrapped, watch)
+        reason = _watch_to_end(running, wrapped, watch)
+        ended_s = time.monotonic()
     finally:
-        running.close()
-        wrapped.cleanup()
+        with held_back():
+            survivors = running.end(polite=watch.polite, grace_s=watch.grace_s)
+            running.drain(DRAIN_S)
+            running.close()
+    return Exit(
+        reason=reason,
+        status=running.status,
+        stdout_bytes=stdout.total_bytes,
+        stderr_bytes=stderr.total_bytes,
+        wall_time_s=ended_s - running.started_s,
+        survivors=survivors,
+        out_of_memory=wrapped.ran_out_of_memory(),
+    )
 
 
-def _watch_to_end(running: Running, wrapped: Wrapped, watch: Watch) -> Exit:
+def _watch_to_end(running: Running, wrapped: Wrapped, watch: Watch) -> Ended:
+    """Move bytes until there is a reason to stop, and return it."""
     delivered_s: list[float] = []
     if watch.is_finished is not None:
         is_finished = watch.is_finished
@@ -308,26 +264,11 @@ def _watch_to_end(running: Running, wrapped: Wrapped, watch: Watch) -> Exit:
 
         running.on_stdout(see)
     running.feed(wrapped.stdin, close=True)
-    survivors: tuple[int, ...] = ()
-    try:
-        reason = None
-        while reason is None:
-            reason, next_look_s = _reason_to_stop(running, watch, delivered_s)
-            if reason is None:
-                running.pump(next_look_s)
-        ended_s = time.monotonic()
-    finally:
-        survivors = running.end(polite=watch.polite, grace_s=watch.grace_s)
-        running.drain(DRAIN_S)
-    return Exit(
-        reason=reason,
-        status=running.status,
-        stdout_bytes=running.stdout.total_bytes,
-        stderr_bytes=running.stderr.total_bytes,
-        wall_time_s=ended_s - running.started_s,
-        survivors=survivors,
-        out_of_memory=wrapped.ran_out_of_memory(),
-    )
+    while True:
+        reason, next_look_s = _reason_to_stop(running, watch, delivered_s)
+        if reason is not None:
+            return reason
+        running.pump(next_look_s)
 
 
 def _reason_to_stop(
@@ -364,34 +305,6 @@ def _never_started(detail: str, started_s: float) -> Exit:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Report:
-    """What the keeper said at its end."""
-
-    status: int | None
-    survivors: tuple[int, ...]
-
-
-def _read_report(control: socket.socket) -> _Report:
-    control.settimeout(1.0)
-    said = b""
-    with contextlib.suppress(OSError):
-        while chunk := control.recv(4096):
-            said += chunk
-    word, _, rest = said.decode("ascii", "replace").strip().partition(" ")
-    if word == "start":
-        return _Report(status=127, survivors=())
-    status, _, left = rest.partition(" ")
-    code = os.waitstatus_to_exitcode(int(status)) if status else None
-    survivors = tuple(int(pid) for pid in left.strip("[]").split(",") if pid.strip())
-    return _Report(status=code, survivors=survivors)
-
-
-@lru_cache(maxsize=1)
-def _keeper_argv() -> tuple[str, ...]:
-    return (str(base_python()), "-I", "-S", "-B", str(Path(keeper.__file__)))
-
-
 def _ignore(_chunk: bytes) -> None:
     """See nothing."""
 
@@ -402,26 +315,3 @@ def _open_exit_fd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
-
-
-def _inside(sandbox_pid: int) -> list[psutil.Process]:
-    """Return the processes inside a namespace sandbox, its own two left out."""
-    try:
-        inits = psutil.Process(sandbox_pid).children()
-        return [process for init in inits for process in init.children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
-def _kill_namespace(sandbox_pid: int) -> None:
-    """Kill the first process of a namespace: the kernel then ends all others before it is gone."""
-    try:
-        inits = psutil.Process(sandbox_pid).children()
-    except psutil.Error:
-        inits = []
-    for init in inits:
-        with contextlib.suppress(psutil.Error):
-            init.kill()
-    if not inits:
-        with contextlib.suppress(OSError):
-            os.kill(sandbox_pid, signal.SIGKILL)

@@ -20,7 +20,7 @@ def write_outside(target: str) -> str:
 
 def read_secret(secret: str) -> str:
     """Read a file that must not be seen."""
-    with open(secret, encoding="utf-8") as file:
+    with open(secret, "rb") as file:
         file.read(1)
     return "a planted secret was read"
 
@@ -51,6 +51,12 @@ def change_kernel(switch: str) -> str:
         return "a kernel setting could be written"
 
 
+def change_device(device: str) -> str:
+    """Set the mode of a device node; it is the mode that it has, so nothing is harmed."""
+    os.chmod(device, os.stat(device).st_mode & 0o7777)
+    return "the mode of a device was set"
+
+
 def be_root() -> str:
     """Have the id that programs treat as all-powerful."""
     if os.getuid() != 0:
@@ -62,7 +68,7 @@ def attempt(name: str, act: Callable[..., str], *arguments: object) -> "tuple[st
     """Return the barrier's row: it holds when the attempt fails."""
     try:
         seen = act(*arguments)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         return name, True, str(error)
     return name, False, seen
 
@@ -77,6 +83,7 @@ def main() -> None:
         attempt("host_sockets", connect_abstract, plan["socket"]),
         attempt("host_processes", signal_host, plan["pid"]),
         attempt("kernel_settings", change_kernel, plan["switch"]),
+        attempt("host_devices", change_device, plan["device"]),
         attempt("not_root", be_root),
     ]
     print(json.dumps(rows))

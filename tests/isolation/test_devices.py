@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pytest_evalarc.isolation.bwrap import Bwrap
+from pytest_evalarc.isolation.devices import NAMES, Devices, make_devices
+from tests.isolation.programs import run, shell
+from tests.needs import needs_bwrap
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root owns the host's devices")
+
+
+@as_root
+def test_root_gets_nodes_of_its_own_that_are_the_same_devices() -> None:
+    """They replace the host's, so they must be what programs expect."""
+    devices = make_devices()
+    assert devices.folder is not None
+
+    nodes = {name: (devices.folder / name).stat() for name in NAMES}
+    devices.remove()
+
+    assert all(stat.S_ISCHR(node.st_mode) for node in nodes.values())
+    assert {stat.S_IMODE(node.st_mode) for node in nodes.values()} == {0o666}
+    assert {name: node.st_rdev for name, node in nodes.items()} == {
+        name: Path("/dev", name).stat().st_rdev for name in NAMES
+    }
+    assert not devices.folder.exists()
+
+
+def test_nobody_else_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel refuses to change what another user owns."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+    assert make_devices() == Devices(folder=None)
+
+
+@as_root
+def test_without_the_right_to_make_nodes_the_hosts_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A container's root may lack it; the preflight then says which barrier is missing."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "mknod", refuse)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert make_devices() == Devices(folder=None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@needs_bwrap
+@as_root
+def test_a_submission_cannot_take_a_device_from_the_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every process of the host writes to `/dev/null`; its mode is nobody's to change."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = Path("/dev/full").stat()
+
+    ran = run(
+        Bwrap(), shell("chmod 600 /dev/full && echo word > /dev/null && stat -c %a /dev/full")
+    )
+
+    assert ran.stdout == b"600\n"
+    assert Path("/dev/full").stat().st_mode == before.st_mode
+    assert Path("/dev/full").stat().st_ctime_ns == before.st_ctime_ns
+    assert list(tmp_path.iterdir()) == []
