@@ -1,0 +1,11 @@
+"""Names for addresses of web pages."""
+
+import re
+
+
+def slug(text: str) -> str:
+    """Return the words of a text in lower case, joined by single hyphens.
+
+    A word is a run of ASCII letters and digits; everything else separates words.
+    """
+    return "-".join(re.findall("[a-z0-9]+", text.lower()))
