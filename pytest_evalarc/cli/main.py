@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_evalarc import __version__
 from pytest_evalarc.errors import EvalArcError
+from pytest_evalarc.files.text import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(parsed.run(parsed))
     except EvalArcError as error:
-        print(f"pytest-evalarc: {error}", file=sys.stderr)
+        print(f"pytest-evalarc: {printable(str(error))}", file=sys.stderr)
         return 1
 
 
@@ -26,7 +27,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pytest-evalarc {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     benchmark = commands.add_parser(
-        "benchmark", help="compute benchmark.json again from plan.json and the results beside it"
+        "benchmark",
+        help="compute benchmark.json or audit.json again from what lies beside plan.json",
     )
     benchmark.add_argument("folder", type=Path, help="a folder that holds plan.json")
     benchmark.set_defaults(run=_benchmark)
@@ -34,13 +36,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _benchmark(parsed: argparse.Namespace) -> int:
-    from pytest_evalarc.reporting.batch import write_audit, write_benchmark
+    from pytest_evalarc.reporting.batch import write_document
 
     folder: Path = parsed.folder
-    if (folder / "rows").is_dir():
-        write_audit(folder)
-        print(folder / "audit.json")
-    else:
-        write_benchmark(folder)
-        print(folder / "benchmark.json")
+    _, path = write_document(folder)
+    print(printable(str(path)))
     return 0

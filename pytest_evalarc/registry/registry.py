@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ from pytest_evalarc.errors import UsageError, nearest
 from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.toolchain import Toolchain
 from pytest_evalarc.isolation.command import Sandbox
+from pytest_evalarc.model.base import NAME_PATTERN
 from pytest_evalarc.treatments.protocol import Treatment
 
 T = TypeVar("T")
@@ -63,7 +65,7 @@ class Registry:
             plugins: A manager that knows our hook specifications, the built-in plugin in it.
 
         Raises:
-            UsageError: Two plugins offer the same name.
+            UsageError: Two plugins offer the same name, or one offers what has none.
         """
         return cls(
             clients=Shelf("client", _offered(plugins, "pytest_evalarc_clients")),
@@ -75,17 +77,35 @@ class Registry:
 
 
 def _offered(plugins: pluggy.PluginManager, hook: str) -> dict[str, Callable[[], Any]]:
-    """Return what every plugin offers under a hook, the built-in ones first."""
+    """Return what every plugin offers under a hook, in the order the plugins were registered."""
     makers: dict[str, Callable[[], Any]] = {}
     owners: dict[str, str] = {}
     for implementation in getattr(plugins.hook, hook).get_hookimpls():
-        for name, maker in (implementation.function() or {}).items():
-            if name in owners:
+        owner = implementation.plugin_name
+        for name, maker in _makers(implementation.function(), hook, owner).items():
+            # Names that differ in case alone would share a folder on some file systems.
+            if name.casefold() in owners:
                 raise UsageError(
                     f"{hook}: {name!r}",
-                    f"is offered by both {owners[name]} and {implementation.plugin_name}",
+                    f"is offered by both {owners[name.casefold()]} and {owner}",
                     "rename one, or block one plugin with -p no:NAME",
                 )
-            owners[name] = implementation.plugin_name
+            owners[name.casefold()] = owner
             makers[name] = maker
     return makers
+
+
+def _makers(offer: object, hook: str, owner: str) -> Mapping[str, Callable[[], Any]]:
+    """Return one plugin's offer, checked: it is foreign code that answered."""
+    if offer is None:
+        return {}
+    if not isinstance(offer, Mapping):
+        raise UsageError(f"{hook} of {owner}", f"gave {offer!r}", "return a mapping of names")
+    for name, maker in offer.items():
+        if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
+            hint = "use letters, digits, '_', '+' and '-'"
+            raise UsageError(f"{hook} of {owner}", f"{name!r} is not a name", hint)
+        if not callable(maker):
+            hint = "give a function that makes one"
+            raise UsageError(f"{hook} of {owner}: {name!r}", f"gave {maker!r}", hint)
+    return offer

@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_evalarc.clients.embedded.client import program_files
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
+from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree, write_tree
 from pytest_evalarc.grading.lab import Lab
 from pytest_evalarc.grading.toolchain import Toolchain
@@ -141,7 +142,11 @@ class Batch:
         )
 
     def stage(self, name: str, version: str, fill: Callable[[Path], None]) -> Path:
-        """Fill `tools/common/<name>` once per batch and return it."""
+        """Fill `tools/common/<name>` once per batch and return it.
+
+        Raises:
+            InfrastructureError: The batch began with another version.
+        """
         folder = self.folders.tools / name
 
         def produce() -> StagedDoc:
@@ -151,7 +156,13 @@ class Batch:
             fill(folder)
             return StagedDoc(schema_version=SCHEMA_VERSION, name=name, version=version)
 
-        once(self.folders.work / "tools" / f"{name}.json", StagedDoc, produce)
+        staged = once(self.folders.work / "tools" / f"{name}.json", StagedDoc, produce)
+        if staged.version != version:
+            raise InfrastructureError(
+                str(folder),
+                f"holds {name} {printable(staged.version)}, and this is {version}",
+                "go on with the version that the batch began with, or name another batch",
+            )
         return folder
 
     def client_program(self, client: Client) -> Path:
@@ -171,11 +182,10 @@ class Batch:
             self.folders.eval_root,
             self.folders.results,
             self.request.project,
+            # A folder of tasks can lie elsewhere, with plugins and fixtures beside it.
+            self.request.tasks,
+            self.request.tasks.parent / "plugins",
+            self.request.tasks.parent / "fixtures",
             package,
             *environment,
         )
-
-    def close(self) -> None:
-        """Remove the working folder, unless it is to be kept."""
-        if not self.request.keep:
-            self.folders.close_work()

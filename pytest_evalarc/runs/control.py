@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from pathlib import Path
 
-from pytest_evalarc.counting.audit import REFERENCE, REFERENCE_REPEAT
-from pytest_evalarc.errors import SubmissionError
+from pytest_evalarc.counting.audit import REFERENCE, REFERENCE_REPEAT, STARTER
+from pytest_evalarc.errors import SubmissionError, UsageError, nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
+from pytest_evalarc.grading.lab import Lab
 from pytest_evalarc.grading.submission import make_control
 from pytest_evalarc.model.audit import ControlDoc
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
@@ -27,25 +29,32 @@ def run_control(task: Task, control: str, batch: Batch) -> ControlDoc:
         batch: The batch it belongs to.
 
     Raises:
+        UsageError: The task has no such control.
         SetupError: The task's toolchain is not there.
         InfrastructureError: The sandbox cannot be used.
     """
+    names = (REFERENCE, REFERENCE_REPEAT, STARTER, *(mutant.name for mutant in task.mutants))
+    if control not in names:
+        hint = nearest(control, names)
+        raise UsageError(f"task {task.name}", f"has no control {control!r}", hint)
     lab = batch.lab(task)
     project = lab.work / f"control-{control}-{secrets.token_hex(4)}"
-    built = REFERENCE if control == REFERENCE_REPEAT else control
     try:
-        grading = _graded(task, built, project, batch)
+        grading = _graded(task, control, project, lab)
     finally:
-        remove_tree(project)
+        # What resists goes with the batch's working folder.
+        with contextlib.suppress(OSError):
+            remove_tree(project)
     return ControlDoc(
         schema_version=SCHEMA_VERSION, task=task.ref, control=control, grading=grading
     )
 
 
-def _graded(task: Task, control: str, project: Path, batch: Batch) -> Grading:
-    lab = batch.lab(task)
+def _graded(task: Task, control: str, project: Path, lab: Lab) -> Grading:
+    built = REFERENCE if control == REFERENCE_REPEAT else control
     try:
-        submission = make_control(task, control, project)
-    except SubmissionError as error:
+        submission = make_control(task, built, project)
+    except (SubmissionError, ValueError) as error:
+        # The second is an edit that does not apply, as when the task changed since it was read.
         return ungradable(task, lab, Cause(kind="control", detail=printable(str(error))))
     return grade(task, submission, lab)

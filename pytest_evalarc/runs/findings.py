@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,9 @@ class Findings(NamedTuple):
     attempts: tuple[str, ...]
 
 
-def look_outside(transcript: Transcript, policy: Policy, project: Path) -> Findings:
+def look_outside(
+    transcript: Transcript, policy: Policy, project: Path, *, private_tmp: Path | None = None
+) -> Findings:
     """Return the tool calls that touched, or tried to touch, what the policy denies.
 
     Only calls that name a path are judged; command text can hide any path, so an empty answer
@@ -31,6 +34,9 @@ def look_outside(transcript: Transcript, policy: Policy, project: Path) -> Findi
         transcript: What the client did.
         policy: What the session was allowed.
         project: The folder that relative paths start from.
+        private_tmp: A folder that the sandbox gave the session for itself. What is there and
+            not on the host was made by the session, and proves no escape: otherwise a cheat
+            buys an exclusion.
     """
     escapes: list[Cause] = []
     attempts: list[str] = []
@@ -39,7 +45,7 @@ def look_outside(transcript: Transcript, policy: Policy, project: Path) -> Findi
         if path is None:
             continue
         what = printable(f"{call.name} of {path}", limit=400)
-        if call.is_error is False:
+        if call.is_error is False and not _is_of_its_own(path, private_tmp):
             escapes.append(Cause(kind="escape", detail=f"a denied path was reached: {what}"))
         else:
             attempts.append(f"a denied path was tried: {what}")
@@ -50,9 +56,19 @@ def _outside(call: ToolCall, policy: Policy, project: Path) -> Path | None:
     """Return the denied path that a call names, or None."""
     if call.kind not in PATH_TOOLS or "\0" in call.target:
         return None
-    path = Path(os.path.normpath(project / call.target))
-    around = (path, *path.parents)
-    allowed = {*policy.read, *policy.write}
-    denied = set(policy.deny_read)
-    decided = next((place for place in around if place in allowed or place in denied), None)
+    # POSIX lets two leading slashes stand for something else; Linux does not.
+    path = Path("/" + os.path.normpath(project / call.target).lstrip("/"))
+    allowed = _spellings((*policy.read, *policy.write))
+    denied = _spellings(policy.deny_read)
+    decided = next((p for p in (path, *path.parents) if p in allowed or p in denied), None)
     return path if decided in denied and decided not in allowed else None
+
+
+def _spellings(paths: Iterable[Path]) -> set[Path]:
+    """Return paths as they were named and as they really are."""
+    named = set(paths)
+    return named | {Path(os.path.realpath(path)) for path in named}
+
+
+def _is_of_its_own(path: Path, private_tmp: Path | None) -> bool:
+    return private_tmp in path.parents and not os.path.lexists(path)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import psutil
 
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.trial import PlannedTrial
@@ -20,7 +22,9 @@ from pytest_evalarc.model.trial import PlannedTrial
 
 def default_eval_root() -> Path:
     """Return the evaluation root that is used unless another is named: this user's own."""
-    return Path(tempfile.gettempdir()) / f"pytest-evalarc-{os.getuid()}"
+    # Windows gives each user a temporary folder, and has no user ids.
+    owner = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    return Path(tempfile.gettempdir()) / f"pytest-evalarc{owner}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,39 +61,90 @@ class Folders:
         """Make the batch's working folder, private to this user, and say that it is in use.
 
         Raises:
-            UsageError: The evaluation root is a link, or someone else's.
+            UsageError: The evaluation root is no folder of this user's own.
         """
-        self.eval_root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = self.eval_root.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise UsageError(
-                str(self.eval_root),
-                "is a link, or belongs to another user",
-                "remove it, or name another folder with --evalarc-root",
-            )
-        users = self.work / "users"
-        users.mkdir(parents=True, exist_ok=True)
-        (users / str(os.getpid())).touch()
+        is_open = False
+        while not is_open:
+            self._open_root()
+            # Whoever closes the root's last batch just now takes the root away as well.
+            with contextlib.suppress(FileNotFoundError), locked(self._lock):
+                self.work.mkdir(exist_ok=True, mode=0o700)
+                users = self.work / "users"
+                users.mkdir(exist_ok=True)
+                (users / str(os.getpid())).touch()
+                is_open = True
+
+    def _open_root(self) -> None:
+        with _told(self.eval_root, "--evalarc-root"):
+            self.eval_root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _require_own(self.eval_root)
 
     def close_work(self) -> None:
-        """Remove the batch's working folder, unless another live process still uses it."""
-        users = self.work / "users"
-        if not users.is_dir():
+        """Remove the batch's working folder, unless another live process still uses it.
+
+        A second call does nothing.
+
+        Raises:
+            OSError: Something there cannot be removed.
+        """
+        if not (self.work / "users").is_dir():
             return
-        others = [int(path.name) for path in users.iterdir() if path.name.isdigit()]
-        if any(pid != os.getpid() and psutil.pid_exists(pid) for pid in others):
-            return
-        remove_tree(self.work)
+        with locked(self._lock):
+            if self._has_other_users():
+                return
+            remove_tree(self.work)
+            self._lock.unlink(missing_ok=True)
+        # Another batch, or a folder that the user made for more than this, keeps the root.
         with contextlib.suppress(OSError):
             self.eval_root.rmdir()
 
+    @property
+    def _lock(self) -> Path:
+        # Beside the working folder, so that nobody starts to use one that is being removed.
+        return self.eval_root / f".{self.batch}.lock"
+
+    def _has_other_users(self) -> bool:
+        users = self.work / "users"
+        found = [int(path.name) for path in users.iterdir() if path.name.isdigit()]
+        return any(pid != os.getpid() and psutil.pid_exists(pid) for pid in found)
+
     def open_results(self, folder: Path) -> None:
-        """Make a folder of results, keep it out of version control, and point `latest` at it."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Make a folder of results, keep it out of version control, and point `latest` at it.
+
+        A folder that held something before is the user's, and is not hidden from git.
+
+        Raises:
+            UsageError: The folder of results cannot be made.
+        """
+        with _told(self.results, "--evalarc-results"):
+            is_new = not self.results.exists() or not any(self.results.iterdir())
+            folder.mkdir(parents=True, exist_ok=True)
         ignore = self.results / ".gitignore"
-        if not ignore.exists():
+        if is_new and not ignore.exists():
             write_atomic(ignore, b"*\n")
         _point(folder.parent / "latest", folder.name)
+
+
+@contextlib.contextmanager
+def _told(folder: Path, option: str) -> Iterator[None]:
+    """Tell as a sentence that a folder the user can name elsewhere cannot be made."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be made: {error.strerror or error}"
+        raise UsageError(str(folder), problem, f"name another folder with {option}") from error
+
+
+def _require_own(folder: Path) -> None:
+    found = folder.lstat()
+    is_own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    if not stat.S_ISDIR(found.st_mode) or not is_own:
+        problem = "is a link, or belongs to another user"
+    elif hasattr(os, "getuid") and found.st_mode & stat.S_IWOTH:
+        problem = "can be written by every user of this machine"
+    else:
+        return
+    raise UsageError(str(folder), problem, "name another folder with --evalarc-root")
 
 
 def _point(link: Path, target: str) -> None:
@@ -97,8 +152,10 @@ def _point(link: Path, target: str) -> None:
     if link.is_symlink() and str(link.readlink()) == target:
         return
     temporary = link.with_name(f".latest-{os.getpid()}")
-    # A file system without links does without this convenience.
+    # A file system without links does without this convenience, and so does a batch of that name.
     with contextlib.suppress(OSError):
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(target)
         temporary.replace(link)
+    with contextlib.suppress(OSError):
+        temporary.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -35,37 +36,39 @@ def once(
             cut off is simply produced again.
 
     Raises:
-        DocumentError: The document that is there cannot be read.
+        DocumentError: The document that is there cannot be read; it is never overwritten.
         BaseException: Whatever `produce` raised, after `lost` was written.
     """
     if path.exists():
         return read_model(path, model)
     path.parent.mkdir(parents=True, exist_ok=True)
-    begun = path.with_name(f".{path.name}.begun")
     with locked(path.with_name(f".{path.name}.lock")):
         if path.exists():
             return read_model(path, model)
-        if lost is not None and begun.exists():
-            document = lost(None)
-        else:
-            document = _produce(path, begun, produce, lost)
-        write_model(path, document)
-        begun.unlink(missing_ok=True)
-    return document
+        if lost is None:
+            document = produce()
+            write_model(path, document)
+            return document
+        return _at_most_once(path, produce, lost)
 
 
-def _produce(
-    path: Path,
-    begun: Path,
-    produce: Callable[[], M],
-    lost: Callable[[BaseException | None], M] | None,
+def _at_most_once(
+    path: Path, produce: Callable[[], M], lost: Callable[[BaseException | None], M]
 ) -> M:
-    if lost is None:
-        return produce()
-    write_atomic(begun, b"")
+    """Produce a document behind a mark that outlives this process, so nobody does it again."""
+    begun = path.with_name(f".{path.name}.begun")
+    died = begun.exists()
+    if not died:
+        write_atomic(begun, b"")
     try:
-        return produce()
+        document = lost(None) if died else produce()
+        write_model(path, document)
     except BaseException as error:
-        write_model(path, lost(error))
-        begun.unlink(missing_ok=True)
+        # Where not even this can be written the mark stays, and the next asker settles it.
+        with contextlib.suppress(OSError):
+            if not path.exists():
+                write_model(path, lost(error))
+            begun.unlink()
         raise
+    begun.unlink(missing_ok=True)
+    return document

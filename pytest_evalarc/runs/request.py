@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from pytest_evalarc.errors import UsageError, nearest
+from pydantic import JsonValue
+
+from pytest_evalarc.errors import DocumentError, UsageError, nearest
 from pytest_evalarc.files.strict import loads
-from pytest_evalarc.model.base import JsonObject
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.base import NAME_PATTERN, JsonObject
 
 ConfigurationChoice = Literal["both", "with", "without", "noise"]
 CONFIGURATIONS: tuple[ConfigurationChoice, ...] = ("both", "with", "without", "noise")
 LABEL_KEYS = ("client", "model", "settings", "key_env", "command")
+RESERVED_LABELS = ("audit", "submission", "validate")
+"""What stands beside the clients of a task, in node ids and folders of results."""
+MOST_CHARACTERS = 100
+"""Of a name, as the documents have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +34,10 @@ class ClientLabel:
     """The registered client behind the label."""
     model: str | None = None
     settings: JsonObject = field(default_factory=dict)
+    key_env: str | None = None
+    """The environment variable that carries the client's key; None is the client's own choice."""
+    command: tuple[str, ...] = ()
+    """What starts the client; empty is the client's own choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,32 +82,87 @@ def client_label(
         settings: `--evalarc-model-setting`; each overrides the table's.
 
     Raises:
-        UsageError: There is no such label, or its table is wrong.
+        UsageError: There is no such label, it is no name, or its table is wrong.
     """
-    table = tables.get(label)
-    if table is None and label not in known:
+    if label not in tables and label not in known:
         hint = nearest(label, (*known, *tables))
         raise UsageError(f"--evalarc-client {label}", f"no client {label!r}", hint)
     where = f"pyproject.toml [tool.evalarc.clients.{label}]"
-    table = {"client": label} if table is None else table
+    _require_name(label, (*known, *tables), where=where)
+    table = tables.get(label, {"client": label})
     for key in table:
         if key not in LABEL_KEYS:
             raise UsageError(f"{where} {key}", "unknown key", nearest(key, LABEL_KEYS))
-    kind = table.get("client")
+    kind = _text(table, "client", where)
     if kind not in known:
-        hint = nearest(str(kind), known)
-        raise UsageError(f"{where} client", f"no client {kind!r}", hint)
+        problem = "is missing" if kind is None else f"no client {kind!r}"
+        raise UsageError(f"{where} client", problem, nearest(str(kind or label), known))
     own = table.get("settings", {})
     if not isinstance(own, Mapping):
         raise UsageError(f"{where} settings", f"is {own!r}", "write a table of values")
-    merged = cast("JsonObject", {**own, **settings})
-    chosen = model if model is not None else table.get("model")
     return ClientLabel(
         label=label,
-        kind=str(kind),
-        model=None if chosen is None else str(chosen),
-        settings=merged,
+        kind=kind,
+        model=_written("--evalarc-model", model) or _text(table, "model", where),
+        settings={
+            **{key: _json(f"{where} settings {key}", value) for key, value in own.items()},
+            **{key: _json(f"--evalarc-model-setting {key}", settings[key]) for key in settings},
+        },
+        key_env=_text(table, "key_env", where),
+        command=_words(table, "command", where),
     )
+
+
+def _require_name(label: str, labels: Iterable[str], *, where: str) -> None:
+    """Refuse a label that cannot be a folder and a part of a node id beside all others."""
+    if not re.fullmatch(NAME_PATTERN, label) or len(label) > MOST_CHARACTERS:
+        raise UsageError(
+            where,
+            f"{printable(label, limit=200)!r} is not a name",
+            f"use up to {MOST_CHARACTERS} letters, digits, '_', '+' and '-'",
+        )
+    if label.casefold() in RESERVED_LABELS:
+        raise UsageError(where, f"{label!r} has a meaning in node ids", "use another label")
+    twins = {other for other in labels if other.casefold() == label.casefold()} - {label}
+    for twin in sorted(twins):
+        raise UsageError(where, f"differs from client {twin!r} in case alone", "rename one")
+
+
+def _text(table: Mapping[str, object], key: str, where: str) -> str | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{where} {key}", f"is {value!r}", "write a text")
+    return _written(f"{where} {key}", value)
+
+
+def _words(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise UsageError(f"{where} {key}", f"is {value!r}", "write a list of texts")
+    return tuple(value)
+
+
+def _written(where: str, text: str | None) -> str | None:
+    """Return a text that documents can hold."""
+    if text is not None:
+        _json(where, text)
+    return text
+
+
+def _json(where: str, value: object) -> JsonValue:
+    """Return a value that is the same in every document.
+
+    Raises:
+        UsageError: It is none of JSON's, as a date, an infinity, or text that is not UTF-8.
+    """
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        shown = printable(repr(value), limit=200)
+        raise UsageError(where, f"is {shown}, which is no JSON value", "write another") from error
+    return cast("JsonValue", value)
 
 
 def setting(text: str) -> tuple[str, object]:
@@ -112,5 +180,5 @@ def setting(text: str) -> tuple[str, object]:
         )
     try:
         return key, loads(value, where=key)
-    except Exception:
+    except DocumentError:
         return key, value

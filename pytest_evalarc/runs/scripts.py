@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pytest_evalarc.clients.embedded.client import Embedded
 from pytest_evalarc.clients.embedded.replay import recording
 from pytest_evalarc.clients.protocol import Client, Plays, Script
-from pytest_evalarc.errors import SetupError
-from pytest_evalarc.files.manifest import Manifest, is_cache, read_manifest
+from pytest_evalarc.errors import DocumentError, SetupError, nearest
+from pytest_evalarc.files.manifest import EntryType, Manifest, is_cache, read_manifest
+from pytest_evalarc.files.strict import loads
 from pytest_evalarc.grading.submission import LEFT_OUT, is_editable
 from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.task import Task
@@ -38,10 +40,14 @@ def script_for(
         project: The root that a relative recording is named from.
 
     Raises:
-        SetupError: There is nothing to play.
+        SetupError: There is nothing to play, or the client takes no such setting.
     """
     if not isinstance(client, Embedded):
         return None
+    for name in settings:
+        if name not in client.settings:
+            hint = nearest(name, client.settings) or "it takes none"
+            raise SetupError(f"client {client.name}", f"takes no setting {name!r}", hint)
     if client.plays is Plays.SOLUTION:
         return _solution(task, staged)
     if client.plays is Plays.RECORDING:
@@ -72,13 +78,8 @@ def _recorded(task: Task, entry: PlannedTrial, settings: JsonObject, project: Pa
     left = read_manifest(found.tree, skip=is_cache)
     starter = read_manifest(task.starter, skip=is_cache)
     links = _kept_links(found.tree.parent)
-    gone = [
-        path
-        for path in starter.by_path
-        if path not in left.by_path and path not in links and not is_editable(path, LEFT_OUT)
-    ]
     return Script(
-        removes=tuple(gone),
+        removes=tuple(_removed(starter, left, kept=links)),
         writes=_writes(found.tree, left),
         links=links,
         transcript=found.transcript,
@@ -93,10 +94,44 @@ def _writes(root: Path, manifest: Manifest) -> dict[str, tuple[bytes, int]]:
     }
 
 
+def _removed(starter: Manifest, left: Manifest, *, kept: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the session removed, or made into another kind of thing; outermost paths alone.
+
+    Args:
+        starter: What the session found.
+        left: The files and folders that it left.
+        kept: The links that it left.
+    """
+    gone: set[str] = set()
+    for path, entry in starter.by_path.items():
+        if path in kept or is_editable(path, LEFT_OUT):
+            continue
+        if path in left.by_path and left.by_path[path].type is entry.type:
+            continue
+        # Whoever removes a folder removes what is in it, and a folder comes before that.
+        is_inside = any(str(parent) in gone for parent in PurePosixPath(path).parents)
+        gone.add(path)
+        if not is_inside:
+            yield path
+
+
 def _kept_links(folder: Path) -> dict[str, str]:
-    """Return the links that a kept submission names; they are never stored as links."""
+    """Return the links that a kept submission names; they are never stored as links.
+
+    Raises:
+        DocumentError: Its manifest is damaged.
+    """
     path = folder / "submission.json"
     if not os.path.lexists(path):
         return {}
-    rows = json.loads(path.read_bytes())["entries"]
-    return {row["path"]: row["target"] for row in rows if row["type"] == "symlink"}
+    try:
+        document = loads(path.read_bytes(), where=str(path))
+        return dict(_links_in(document))
+    except (KeyError, TypeError, OSError) as error:
+        raise DocumentError(str(path), "is no manifest of a kept submission") from error
+
+
+def _links_in(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - what was read is checked here.
+    for row in document["entries"]:
+        if row["type"] == EntryType.SYMLINK:
+            yield row["path"], row["target"]

@@ -2,143 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import JsonValue
-
-from pytest_evalarc.clients.embedded.client import client_sha256
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.counting.benchmark import is_treated
-from pytest_evalarc.counting.outcome import code_view, decide_outcome, success_of
-from pytest_evalarc.errors import EvalArcError, SetupError, SubmissionError
+from pytest_evalarc.counting.outcome import CauseKind
+from pytest_evalarc.errors import DocumentError, SetupError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
-from pytest_evalarc.files.manifest import TreeTooLarge
 from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import SYSTEM_PATH, Lab
-from pytest_evalarc.grading.submission import copy_fixtures, copy_starter, keep, read_submission
-from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.submission import Submission, copy_fixtures, copy_starter
 from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
-from pytest_evalarc.isolation.host import os_name
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
-from pytest_evalarc.isolation.supervise import Watch, supervise
-from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.grading import Grading
-from pytest_evalarc.model.isolation import IsolationRecord, TrialIsolation
-from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.transcript import Transcript, Usage
-from pytest_evalarc.model.trial import (
-    Execution,
-    Expectations,
-    ModelRef,
-    PlanDoc,
-    PlannedTrial,
-    SandboxRef,
-    TreatmentRef,
-    TrialResult,
-    Versioned,
-)
+from pytest_evalarc.model.task import Plugin, Task
+from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.trial import PlanDoc, PlannedTrial, TrialResult
 from pytest_evalarc.runs.batch import Batch
+from pytest_evalarc.runs.draft import Draft
+from pytest_evalarc.runs.evidence import keep_evidence, keep_submission, keep_traceback, told
 from pytest_evalarc.runs.findings import look_outside
 from pytest_evalarc.runs.scripts import script_for
+from pytest_evalarc.runs.session import (
+    TRANSCRIPT,
+    Ready,
+    execution_of,
+    policy_document,
+    run_session,
+    session_env,
+)
+from pytest_evalarc.tasks.plugins import plugins_in
 from pytest_evalarc.treatments.protocol import Staged, Treatment
-
-TRANSCRIPT_BYTES = 256 * MIB
-"""A stream beyond this ends the session: a structured record is never cut."""
-STDERR_BYTES = MIB
-STARTUP_S = 120.0
-LISTED = 1000
-"""Paths that are named of a submission too large to keep."""
-
-
-@dataclass
-class Draft:
-    """What is known of a trial so far; it becomes a result on every path."""
-
-    plan: PlanDoc
-    entry: PlannedTrial
-    client: Client
-    execution: Execution = Execution.NOT_STARTED
-    setup: Cause | None = None
-    cancellation: Cause | None = None
-    findings: tuple[Cause, ...] = ()
-    audit_findings: tuple[str, ...] = ()
-    config_changes: tuple[str, ...] = ()
-    started_at: datetime | None = None
-    elapsed_s: float | None = None
-    usage: Usage | None = None
-    policy: JsonValue = None
-    isolation: IsolationRecord | None = None
-    toolchain: str | None = None
-    fmt_step: str = "fmt_check"
-    treatment: TreatmentRef | None = None
-    grading: Grading | None = None
-    expectations: Expectations | None = None
-    stages_s: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add up the wall-clock seconds of a stage."""
-        started_s = time.monotonic()
-        try:
-            yield
-        finally:
-            spent_s = time.monotonic() - started_s
-            self.stages_s[name] = round(self.stages_s.get(name, 0.0) + spent_s, 6)
-
-    def result(self) -> TrialResult:
-        """Return the result that all of this amounts to."""
-        outcome, cause = decide_outcome(
-            self.execution,
-            setup=self.setup,
-            cancellation=self.cancellation,
-            findings=self.findings,
-            grading=self.grading,
-            decisions=self.expectations.decisions if self.expectations else (),
-        )
-        return TrialResult(
-            schema_version=SCHEMA_VERSION,
-            task=self.plan.task,
-            client=Versioned(
-                name=self.plan.client, version=self.client.version, sha256=client_sha256()
-            ),
-            model=ModelRef(name=self.plan.model, settings=self.plan.settings),
-            mode=self.entry.configuration,
-            trial=self.entry.trial,
-            order=self.entry.order,
-            treatment=self.treatment,
-            os=os_name(),
-            toolchain=self.toolchain,
-            sandbox=_sandbox_ref(self.isolation),
-            started_at=self.started_at,
-            deadlines_secs=self.plan.deadlines_secs,
-            elapsed_secs=self.elapsed_s,
-            usage=self.usage,
-            execution=self.execution,
-            isolation=TrialIsolation(
-                mode=self.isolation.level if self.isolation else "enforced",
-                audit_findings=self.audit_findings,
-                config_changes=self.config_changes,
-                record=self.isolation,
-                policy=self.policy,
-            ),
-            code=code_view(self.grading, fmt_step=self.fmt_step) if self.grading else None,
-            gradings=(self.grading,) if self.grading else (),
-            expectations=self.expectations,
-            stages_secs=self.stages_s,
-            outcome=outcome,
-            cause=cause,
-            success=success_of(outcome),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,28 +73,21 @@ def run_trial(trial: Trial) -> TrialResult:
     """Run one trial; whatever happens in it is an outcome.
 
     Raises:
-        OSError: The result folder cannot be written: the harness itself is broken.
-        KeyboardInterrupt: The user, or the caller's timeout, ended it.
+        KeyboardInterrupt: The user ended it.
+        Exception: The harness itself is broken: the result folder cannot be written, or a client
+            or treatment cannot read what was left. What the session left is kept by then.
     """
     draft = Draft(plan=trial.plan, entry=trial.entry, client=trial.client)
     trial.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with draft.stage("prepare"):
-            lab, staged = _prepare(trial, draft)
-    except (EvalArcError, OSError) as error:
-        kind = "prelaunch" if isinstance(error, _PrelaunchError) else "preparation"
-        draft.setup = Cause(kind=kind, detail=printable(str(error)))
-        _remove_run_folder(trial)
-        return draft.result()
-    try:
-        with draft.stage("session"):
-            exit, policy = _session(trial, draft, lab, staged)
-        transcript = _read_session(trial, draft, exit, policy)
-        # The client is dead, and so is all it started: what it left can be read at rest.
-        with draft.stage("grade"):
-            _grade_submission(trial, draft, lab)
-        if trial.treatment is not None and trial.is_treated:
-            _decide(trial, trial.treatment, draft, staged, transcript)
+        _run_stages(trial, draft)
+    except KeyboardInterrupt:
+        # A timeout of its item ends this trial alone, and the user's interrupt the session.
+        if not trial.batch.cancelled.is_set():
+            raise
+        draft.cancellation = Cause(
+            kind=CauseKind.PYTEST_TIMEOUT, detail="its test was given no more time"
+        )
     finally:
         with draft.stage("remove"):
             _remove_run_folder(trial)
@@ -209,169 +106,242 @@ def cancelled(
         error: What cut it off; None for the death of the process that ran it.
     """
     draft = Draft(plan=plan, entry=entry, client=client)
-    if error is None:
-        cause = Cause(kind="worker_crash", detail="the process that ran it died")
-    elif isinstance(error, KeyboardInterrupt) or type(error).__module__.startswith("_pytest"):
-        word = str(error)
-        kind = "pytest_timeout" if "imeout" in word else "interrupted"
-        cause = Cause(kind=kind, detail=printable(word) or "the session was interrupted")
-    else:
-        cause = Cause(kind="interrupted", detail=printable(repr(error)))
-    draft.cancellation = cause
+    draft.cancellation = _cut_off_by(error)
     return draft.result()
+
+
+def read_transcript(trial: Trial) -> Transcript:
+    """Return the transcript of a finished trial, read again from the kept stream.
+
+    Raises:
+        DocumentError: There is no stream: the session never started, or its file is gone.
+    """
+    path = trial.folder / TRANSCRIPT
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise DocumentError(str(path), problem, "a trial without a session has none") from error
+    kept = Exit(
+        reason=Ended.EXITED, status=None, stdout_bytes=size, stderr_bytes=0, wall_time_s=0.0
+    )
+    return trial.client.read(path, kept, trial.layout)
+
+
+def _cut_off_by(error: BaseException | None) -> Cause:
+    if error is None:
+        return Cause(kind=CauseKind.WORKER_CRASH, detail="the process that ran it died")
+    if isinstance(error, Exception):
+        return Cause(kind=CauseKind.INTERRUPTED, detail=f"the harness broke: {told(error)}")
+    word = printable(str(error))
+    # What pytest-timeout raises is pytest's own failure, known by its words alone.
+    is_timeout = not isinstance(error, KeyboardInterrupt) and word.startswith("Timeout")
+    kind = CauseKind.PYTEST_TIMEOUT if is_timeout else CauseKind.INTERRUPTED
+    return Cause(kind=kind, detail=word or "the session was interrupted")
+
+
+def _run_stages(trial: Trial, draft: Draft) -> None:
+    """Prepare, let the client work, keep what it left, grade that, decide expectations."""
+    ready = _prepared(trial, draft)
+    if ready is None:
+        return
+    with draft.stage("session"):
+        exit = _session(trial, draft, ready)
+    if draft.setup is not None:
+        return
+    # The client is dead, and so is all it started: what it left can be read at rest. It is kept
+    # before anything is made of it, so that no later failure loses it.
+    with draft.stage("keep"):
+        submission = _keep(trial, draft, ready.lab)
+    transcript = _read_session(trial, draft, exit, ready)
+    if submission is not None:
+        with draft.stage("grade"):
+            draft.grading = _graded(trial, submission, ready.lab)
+    if trial.treatment is not None and trial.is_treated:
+        _decide(trial, trial.treatment, draft, ready.staged, transcript)
+
+
+def _prepared(trial: Trial, draft: Draft) -> Ready | None:
+    """Return the trial prepared; None, and the cause in the draft, when that is not possible."""
+    try:
+        with draft.stage("prepare"):
+            return _prepare(trial, draft)
+    except Exception as error:
+        # A plugin's toolchain, treatment or client may raise anything; nothing has started yet.
+        keep_traceback(error, trial.folder)
+        draft.setup = Cause(kind=_setup_kind(error), detail=told(error))
+        return None
 
 
 class _PrelaunchError(SetupError):
     """A pre-launch check failed."""
 
 
-def _prepare(trial: Trial, draft: Draft) -> tuple[Lab, Staged | None]:
-    """Make the run folder, prove that nothing of the treatment is there, then put it in place."""
+def _setup_kind(error: Exception) -> CauseKind:
+    failed_check = isinstance(error, _PrelaunchError)
+    return CauseKind.PRELAUNCH if failed_check else CauseKind.PREPARATION
+
+
+def _prepare(trial: Trial, draft: Draft) -> Ready:
+    """Make the run folder, put the treatment in place, and render how the client starts."""
     started_s = time.monotonic()
-    task, layout = trial.task, trial.layout
-    lab = trial.batch.lab(task)
+    lab = trial.batch.lab(trial.task)
     draft.toolchain = lab.toolchain.version
     draft.fmt_step = lab.toolchain.fmt_step
-    draft.isolation = lab.sandbox.record(task.limits)
+    draft.isolation = lab.sandbox.record(trial.task.limits)
+    _make_run_folder(trial)
+    staged = _treat(trial, draft)
+    program = trial.batch.client_program(trial.client)
+    command = _command(trial, lab, staged, program)
+    policy = _policy(trial, lab, staged, program)
+    draft.policy = policy_document(policy)
+    write_atomic(trial.folder / f"{lab.sandbox.name}.json", dumps(draft.policy))
+    _require_in_time(trial, time.monotonic() - started_s)
+    return Ready(lab=lab, staged=staged, policy=policy, wrapped=lab.sandbox.wrap(command, policy))
+
+
+def _make_run_folder(trial: Trial) -> None:
+    layout = trial.layout
     remove_tree(layout.root)
     for folder in (*layout.writable, layout.bin):
         folder.mkdir(parents=True)
-    copy_starter(task, layout.project)
-    copy_fixtures(task, layout.fixtures)
+    copy_starter(trial.task, layout.project)
+    copy_fixtures(trial.task, layout.fixtures)
     (layout.bin / "sh").symlink_to("/bin/sh")
-    treatment, staged = trial.treatment, None
-    if treatment is not None:
-        try:
-            treatment.prelaunch(layout, trial.client.needs, treated=trial.is_treated)
-        except SetupError as error:
-            raise _PrelaunchError(error.where, error.problem, error.hint) from error
-        if trial.is_treated:
-            staged = treatment.stage(task, trial.client.needs, layout)
-            treatment.verify(staged)
-            draft.treatment = treatment.ref(staged)
-    spent_s = time.monotonic() - started_s
-    if spent_s > task.deadlines.setup:
-        raise SetupError(
-            f"task {task.name}: preparing {trial.entry.folder}",
-            f"took {spent_s:.0f} s, longer than its deadline of {task.deadlines.setup:.0f} s",
-            "raise [deadlines] setup",
-        )
-    return lab, staged
 
 
-def _session(trial: Trial, draft: Draft, lab: Lab, staged: Staged | None) -> tuple[Exit, Policy]:
-    """Let the client work in the sandbox, and end everything it started."""
-    task, layout = trial.task, trial.layout
-    program = trial.batch.client_program(trial.client)
-    command = trial.client.launch(
-        task.brief,
-        layout,
+def _treat(trial: Trial, draft: Draft) -> Staged | None:
+    """Prove that nothing of the treatment is there, then put it in place where it is planned."""
+    treatment, needs, layout = trial.treatment, trial.client.needs, trial.layout
+    if treatment is None:
+        return None
+    try:
+        treatment.prelaunch(layout, needs, treated=trial.is_treated)
+    except SetupError as error:
+        raise _PrelaunchError(error.where, error.problem, error.hint) from error
+    if not trial.is_treated:
+        return None
+    noise = _noise(trial.task) if trial.entry.configuration == "noise" else ()
+    staged = treatment.stage(trial.task, needs, layout, noise=noise)
+    treatment.verify(staged)
+    draft.treatment = treatment.ref(staged)
+    return staged
+
+
+def _noise(task: Task) -> tuple[Plugin, ...]:
+    """Return all other plugins that lie beside the folder of tasks."""
+    own = {os.path.realpath(plugin.root) for plugin in task.plugins}
+    beside = plugins_in(task.root.parent.parent / "plugins")
+    return tuple(plugin for plugin in beside if os.path.realpath(plugin.root) not in own)
+
+
+def _command(trial: Trial, lab: Lab, staged: Staged | None, program: Path) -> Command:
+    settings = trial.plan.settings
+    return trial.client.launch(
+        trial.task.brief,
+        trial.layout,
         python=lab.tools.bins[0] / "python3",
         program_dir=program,
-        env={**session_env(layout, lab), **(staged.env if staged else {})},
+        env={**session_env(trial.layout, lab), **(staged.env if staged else {})},
         model=trial.plan.model,
-        settings=trial.plan.settings,
+        settings=settings,
         script=script_for(
             trial.client,
-            task,
+            trial.task,
             trial.entry,
             staged=staged,
-            settings=trial.plan.settings,
+            settings=settings,
             project=trial.batch.request.project,
         ),
     )
-    policy = Policy(
-        read=(
-            layout.root,
-            program,
-            lab.tools.root,
-            *lab.tools.reads,
-            *(staged.reads if staged else ()),
-        ),
+
+
+def _policy(trial: Trial, lab: Lab, staged: Staged | None, program: Path) -> Policy:
+    reads = (trial.layout.root, program, lab.tools.root, *lab.tools.reads)
+    return Policy(
+        read=(*reads, *(staged.reads if staged else ())),
         deny_read=trial.batch.deny_read,
-        write=layout.writable,
+        write=trial.layout.writable,
         domains=trial.client.needs.domains,
-        limits=task.limits,
+        limits=trial.task.limits,
     )
-    draft.policy = policy_document(policy)
-    write_atomic(trial.folder / f"{lab.sandbox.name}.json", dumps(draft.policy))
-    draft.started_at = datetime.now(UTC)
-    exit = _supervised(trial, command, policy, lab)
-    draft.elapsed_s = round(exit.wall_time_s, 6)
-    return exit, policy
 
 
-def _supervised(trial: Trial, command: Command, policy: Policy, lab: Lab) -> Exit:
-    with (
-        (trial.folder / "transcript.jsonl").open("wb") as stream,
-        (trial.folder / "stderr.log").open("wb") as complaints,
-    ):
-        exit = supervise(
-            lab.sandbox.wrap(command, policy),
-            Watch(
-                total_s=trial.task.deadlines.agent,
-                startup_s=STARTUP_S,
-                output_limit_bytes=TRANSCRIPT_BYTES,
-                polite=True,
-                cancelled=lab.cancelled,
-            ),
-            stdout=Capture(TRANSCRIPT_BYTES, file=stream),
-            stderr=Capture(STDERR_BYTES // 2, STDERR_BYTES // 2, file=complaints),
+def _require_in_time(trial: Trial, spent_s: float) -> None:
+    deadline_s = trial.task.deadlines.setup
+    if spent_s > deadline_s:
+        raise SetupError(
+            f"task {trial.task.name}: preparing {trial.entry.folder}",
+            f"took {spent_s:.0f} s, longer than its deadline of {deadline_s:.0f} s",
+            "raise [deadlines] setup",
         )
-    if exit.reason is Ended.CANCELLED:
-        raise KeyboardInterrupt("the session was cancelled")
+
+
+def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
+    """Let the client work in the sandbox, and end everything it started."""
+    started_at = datetime.now(UTC)
+    exit = run_session(ready, trial.folder, deadline_s=trial.task.deadlines.agent)
+    if exit.reason is Ended.NOT_STARTED:
+        detail = f"the client could not be started: {printable(exit.detail)}"
+        draft.setup = Cause(kind=CauseKind.PREPARATION, detail=detail)
+        return exit
+    draft.started_at = started_at
+    draft.elapsed_s = round(exit.wall_time_s, 6)
+    if exit.survivors:
+        draft.audit_findings += (f"processes outlived the session: {exit.survivors}",)
     return exit
 
 
-def _read_session(trial: Trial, draft: Draft, exit: Exit, policy: Policy) -> Transcript:
+def _keep(trial: Trial, draft: Draft, lab: Lab) -> Submission | None:
+    """Keep what was left; None, and the grading in the draft, when there is nothing to grade."""
+    lost = keep_evidence(trial.layout.evidence, trial.folder)
+    if lost is not None:
+        draft.audit_findings += (lost,)
+    try:
+        return keep_submission(trial.layout.project, trial.folder)
+    except SubmissionError as error:
+        cause = Cause(kind="invalid_submission", detail=told(error))
+        draft.grading = ungradable(trial.task, lab, cause)
+    except Exception as error:
+        draft.grading = _broken(trial, lab, error)
+    return None
+
+
+def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Transcript:
     """Read what the client said, and decide how its session ended."""
-    transcript = trial.client.read(trial.folder / "transcript.jsonl", exit, trial.layout)
+    transcript = trial.client.read(trial.folder / TRANSCRIPT, exit, trial.layout)
     write_atomic(trial.folder / "response.txt", printable(transcript.response, limit=MIB).encode())
     draft.usage = transcript.usage
     draft.execution = execution_of(exit, transcript)
-    found = look_outside(transcript, policy, trial.layout.project)
-    draft.findings, draft.audit_findings = found.escapes, found.attempts
+    found = look_outside(
+        transcript,
+        ready.policy,
+        trial.layout.project,
+        private_tmp=ready.lab.sandbox.private_tmp,
+    )
+    draft.findings = found.escapes
+    draft.audit_findings += found.attempts
     return transcript
 
 
-def read_transcript(trial: Trial) -> Transcript:
-    """Return the transcript of a finished trial, read again from the kept stream."""
-    path = trial.folder / "transcript.jsonl"
-    kept = Exit(
-        reason=Ended.EXITED,
-        status=None,
-        stdout_bytes=path.stat().st_size,
-        stderr_bytes=0,
-        wall_time_s=0.0,
-    )
-    return trial.client.read(path, kept, trial.layout)
-
-
-def execution_of(exit: Exit, transcript: Transcript) -> Execution:
-    """Return how a session ended: our own deadline first, then what the client says.
-
-    A completion event counts only if the client gave it before it was signalled; an exit status
-    decides nothing.
-    """
-    if exit.reason in (Ended.DEADLINE, Ended.STARTUP, Ended.IDLE):
-        return Execution.TIMEOUT
-    completed = transcript.completion is not None and not transcript.completion.is_error
-    if exit.reason in (Ended.EXITED, Ended.FINISHED) and completed:
-        return Execution.COMPLETED
-    return Execution.CLIENT_ERROR
-
-
-def _grade_submission(trial: Trial, draft: Draft, lab: Lab) -> None:
-    """Keep what was left exactly as it is, then grade the kept copy."""
+def _graded(trial: Trial, submission: Submission, lab: Lab) -> Grading:
+    """Grade the kept copy, in a folder that the client never held."""
     try:
-        submission = keep(read_submission(trial.layout.project), trial.folder)
-    except SubmissionError as error:
-        if isinstance(error, TreeTooLarge):
-            write_atomic(trial.folder / "submission-listing.txt", listing(trial.layout.project))
-        cause = Cause(kind="invalid_submission", detail=printable(str(error)))
-        draft.grading = ungradable(trial.task, lab, cause)
-        return
-    draft.grading = grade(trial.task, submission, lab, outputs=trial.folder / "grading")
+        return grade(trial.task, submission, lab, outputs=trial.folder / "grading")
+    except Exception as error:
+        return _broken(trial, lab, error, submission=submission)
+
+
+def _broken(
+    trial: Trial, lab: Lab, error: Exception, *, submission: Submission | None = None
+) -> Grading:
+    """Return the grading that broke on our side, so that the trial is excluded and not failed."""
+    keep_traceback(error, trial.folder)
+    cause = Cause(kind="grader_broke", detail=told(error))
+    facts: dict[str, object] = {"status": "infrastructure_error"}
+    if submission is not None:
+        facts["submission_sha256"] = submission.sha256
+    return ungradable(trial.task, lab, cause).model_copy(update=facts)
 
 
 def _decide(
@@ -382,62 +352,12 @@ def _decide(
     draft.expectations = treatment.decide(trial.task.expected, evidence)
     if evidence.unplanned:
         names = printable(", ".join(evidence.unplanned), limit=400)
-        mismatch = Cause(kind="arm_mismatch", detail=f"the client offers unplanned skills: {names}")
-        draft.findings = (*draft.findings, mismatch)
-
-
-def session_env(layout: RunLayout, lab: Lab) -> dict[str, str]:
-    """Return the whole environment of a client session; equal in all configurations."""
-    return {
-        "HOME": str(layout.home),
-        "PATH": os.pathsep.join(
-            [str(layout.bin), *(str(path) for path in lab.tools.bins), *SYSTEM_PATH]
-        ),
-        "TMPDIR": str(layout.tmp),
-        "CARGO_HOME": str(layout.cargo_home),
-        "EVAL_EVIDENCE_DIR": str(layout.evidence),
-        "SYMPOSIUM_HOOK_TRACE": str(layout.evidence / "hook-trace.jsonl"),
-        "LANG": "C.UTF-8",
-        **lab.tools.env,
-    }
-
-
-def policy_document(policy: Policy) -> JsonValue:
-    """Return a policy in the shape that results keep it in."""
-
-    def paths(values: tuple[Path, ...]) -> list[JsonValue]:
-        return [str(value) for value in values]
-
-    return {
-        "filesystem": {
-            "denyRead": paths(policy.deny_read),
-            "allowRead": paths(policy.read),
-            "allowWrite": paths(policy.write),
-            "denyWrite": [],
-        },
-        "network": {"allowedDomains": list(policy.domains), "deniedDomains": []},
-    }
-
-
-def listing(project: Path, most: int = LISTED) -> bytes:
-    """Return the first paths of a folder too large to keep, one a line."""
-    lines: list[str] = []
-    for folder, _, files in os.walk(project):
-        lines += [str((Path(folder) / name).relative_to(project)) for name in files]
-        if len(lines) >= most:
-            lines = [*lines[:most], "… and more"]
-            break
-    return "".join(f"{printable(line, limit=400)}\n" for line in lines).encode()
-
-
-def _sandbox_ref(record: IsolationRecord | None) -> SandboxRef | None:
-    if record is None:
-        return None
-    return SandboxRef(
-        name=record.sandbox, version=record.version, sha256=record.sha256, limits=record.limits
-    )
+        detail = f"the client offers unplanned skills: {names}"
+        draft.findings += (Cause(kind=CauseKind.ARM_MISMATCH, detail=detail),)
 
 
 def _remove_run_folder(trial: Trial) -> None:
+    """Remove the run folder unless it is to be kept; what resists goes with the batch's."""
     if not trial.batch.request.keep:
-        remove_tree(trial.layout.root)
+        with contextlib.suppress(OSError):
+            remove_tree(trial.layout.root)

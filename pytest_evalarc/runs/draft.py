@@ -1,0 +1,129 @@
+"""What is known of a trial while it runs: it becomes a result on every path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from pydantic import JsonValue
+
+from pytest_evalarc.clients.embedded.client import client_sha256
+from pytest_evalarc.clients.protocol import Client
+from pytest_evalarc.counting.outcome import code_view, decide_outcome, success_of
+from pytest_evalarc.isolation.host import os_name
+from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.grading import Grading
+from pytest_evalarc.model.isolation import IsolationRecord, TrialIsolation
+from pytest_evalarc.model.transcript import Usage
+from pytest_evalarc.model.trial import (
+    Execution,
+    Expectations,
+    ModelRef,
+    PlanDoc,
+    PlannedTrial,
+    SandboxRef,
+    TreatmentRef,
+    TrialResult,
+    Versioned,
+)
+
+
+@dataclass
+class Draft:
+    """The facts of one trial so far; what nobody has learnt yet is None."""
+
+    plan: PlanDoc
+    entry: PlannedTrial
+    client: Client
+    execution: Execution = Execution.NOT_STARTED
+    setup: Cause | None = None
+    cancellation: Cause | None = None
+    findings: tuple[Cause, ...] = ()
+    audit_findings: tuple[str, ...] = ()
+    config_changes: tuple[str, ...] = ()
+    started_at: datetime | None = None
+    elapsed_s: float | None = None
+    usage: Usage | None = None
+    policy: JsonValue = None
+    isolation: IsolationRecord | None = None
+    toolchain: str | None = None
+    fmt_step: str = "fmt_check"
+    treatment: TreatmentRef | None = None
+    grading: Grading | None = None
+    expectations: Expectations | None = None
+    stages_s: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add up the wall-clock seconds of a stage."""
+        started_s = time.monotonic()
+        try:
+            yield
+        finally:
+            spent_s = time.monotonic() - started_s
+            self.stages_s[name] = round(self.stages_s.get(name, 0.0) + spent_s, 6)
+
+    def result(self) -> TrialResult:
+        """Return the result that all of this amounts to."""
+        outcome, cause = decide_outcome(
+            self.execution,
+            setup=self.setup,
+            cancellation=self.cancellation,
+            findings=self.findings,
+            grading=self.grading,
+            decisions=self.expectations.decisions if self.expectations else (),
+        )
+        return TrialResult(
+            schema_version=SCHEMA_VERSION,
+            task=self.plan.task,
+            client=self._client(),
+            model=ModelRef(name=self.plan.model, settings=self.plan.settings),
+            mode=self.entry.configuration,
+            trial=self.entry.trial,
+            order=self.entry.order,
+            treatment=self.treatment,
+            os=os_name(),
+            toolchain=self.toolchain,
+            sandbox=self._sandbox(),
+            started_at=self.started_at,
+            deadlines_secs=self.plan.deadlines_secs,
+            elapsed_secs=self.elapsed_s,
+            usage=self.usage,
+            execution=self.execution,
+            isolation=TrialIsolation(
+                mode=self._level(),
+                audit_findings=self.audit_findings,
+                config_changes=self.config_changes,
+                record=self.isolation,
+                policy=self.policy,
+            ),
+            code=code_view(self.grading, fmt_step=self.fmt_step) if self.grading else None,
+            gradings=(self.grading,) if self.grading else (),
+            expectations=self.expectations,
+            stages_secs=self.stages_s,
+            outcome=outcome,
+            cause=cause,
+            success=success_of(outcome),
+        )
+
+    def _client(self) -> Versioned:
+        digest = client_sha256() if self.client.embedded else None
+        return Versioned(name=self.plan.client, version=self.client.version, sha256=digest)
+
+    def _level(self) -> Literal["enforced", "exploratory", "trusted_local"]:
+        if self.isolation is not None:
+            return self.isolation.level
+        # Nothing has run, so this is what was planned.
+        return "trusted_local" if self.plan.sandbox == "local" else "enforced"
+
+    def _sandbox(self) -> SandboxRef | None:
+        record = self.isolation
+        if record is None:
+            return None
+        return SandboxRef(
+            name=record.sandbox, version=record.version, sha256=record.sha256, limits=record.limits
+        )

@@ -1,0 +1,119 @@
+"""The client's session: what it starts with, what it may touch, and how it ended."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pytest_evalarc.grading.lab import SYSTEM_PATH, Lab
+from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.command import Ended, Exit, Policy, Wrapped
+from pytest_evalarc.isolation.layout import RunLayout
+from pytest_evalarc.isolation.limits import MIB
+from pytest_evalarc.isolation.supervise import Watch, supervise
+from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.trial import Execution
+from pytest_evalarc.treatments.protocol import Staged
+
+TRANSCRIPT = "transcript.jsonl"
+TRANSCRIPT_BYTES = 256 * MIB
+"""A stream beyond this ends the session: a structured record is never cut."""
+STDERR_BYTES = MIB
+STARTUP_S = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A trial that is prepared: nothing is left to do but to start its client."""
+
+    lab: Lab
+    staged: Staged | None
+    policy: Policy
+    wrapped: Wrapped
+    """The client as the host starts it."""
+
+
+def session_env(layout: RunLayout, lab: Lab) -> dict[str, str]:
+    """Return the whole environment of a client session; equal in all configurations."""
+    return {
+        "HOME": str(layout.home),
+        "PATH": os.pathsep.join(
+            [str(layout.bin), *(str(path) for path in lab.tools.bins), *SYSTEM_PATH]
+        ),
+        "TMPDIR": str(layout.tmp),
+        "CARGO_HOME": str(layout.cargo_home),
+        "EVAL_EVIDENCE_DIR": str(layout.evidence),
+        "SYMPOSIUM_HOOK_TRACE": str(layout.evidence / "hook-trace.jsonl"),
+        "LANG": "C.UTF-8",
+        **lab.tools.env,
+    }
+
+
+def policy_document(policy: Policy) -> JsonValue:
+    """Return a policy in the shape that results keep it in."""
+
+    def paths(values: tuple[Path, ...]) -> list[JsonValue]:
+        return [str(value) for value in values]
+
+    return {
+        "filesystem": {
+            "denyRead": paths(policy.deny_read),
+            "allowRead": paths(policy.read),
+            "allowWrite": paths(policy.write),
+            "denyWrite": [],
+        },
+        "network": {"allowedDomains": list(policy.domains), "deniedDomains": []},
+    }
+
+
+def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
+    """Let the client work, end everything it started, and keep both its streams.
+
+    Args:
+        ready: The prepared trial.
+        folder: The result folder; gets `transcript.jsonl` and `stderr.log`.
+        deadline_s: Wall-clock seconds of the whole session.
+
+    Raises:
+        KeyboardInterrupt: The caller cancelled it.
+        OSError: The streams cannot be kept: the harness itself is broken.
+    """
+    # Unbuffered, so that what was said is kept whenever this process dies.
+    with (
+        (folder / TRANSCRIPT).open("wb", buffering=0) as stream,
+        (folder / "stderr.log").open("wb", buffering=0) as complaints,
+    ):
+        exit = supervise(
+            ready.wrapped,
+            Watch(
+                total_s=deadline_s,
+                startup_s=STARTUP_S,
+                output_limit_bytes=TRANSCRIPT_BYTES,
+                polite=True,
+                cancelled=ready.lab.cancelled,
+            ),
+            stdout=Capture(TRANSCRIPT_BYTES, file=stream),
+            stderr=Capture(STDERR_BYTES // 2, STDERR_BYTES // 2, file=complaints),
+        )
+    if exit.reason is Ended.CANCELLED:
+        raise KeyboardInterrupt("the session was cancelled")
+    return exit
+
+
+def execution_of(exit: Exit, transcript: Transcript) -> Execution:
+    """Return how a session ended: our own deadline first, then what the client says.
+
+    A completion event counts only if the client gave it before it was signalled; an exit status
+    decides nothing.
+    """
+    if exit.reason is Ended.NOT_STARTED:
+        return Execution.NOT_STARTED
+    if exit.reason in (Ended.DEADLINE, Ended.STARTUP, Ended.IDLE):
+        return Execution.TIMEOUT
+    completed = transcript.completion is not None and not transcript.completion.is_error
+    if exit.reason in (Ended.EXITED, Ended.FINISHED) and completed:
+        return Execution.COMPLETED
+    return Execution.CLIENT_ERROR
