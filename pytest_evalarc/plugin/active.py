@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import signal
-import threading
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalarc.plugin.options import ASKS_FOR_TRIALS, Options
+from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.plugin.selection import selected_tasks
+from pytest_evalarc.plugin.signals import Interrupts
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
@@ -23,27 +23,56 @@ class Active:
     """The plugin of a process that may have evals to collect."""
 
     def __init__(self, config: pytest.Config, tasks: Path) -> None:
-        """Take the folder of tasks, and let named tasks take the place of `testpaths`."""
+        """Take the folder of tasks, and let selected tasks take the place of `testpaths`."""
         self.config = config
         self.tasks = tasks
         self.options = Options(config)
         self._fixtures_registered = False
-        self.has_session = False
-        named = self.options.texts("task")
-        if named:
-            paths = _named_tasks(tasks, named)
-            if config.args_source is not pytest.Config.ArgsSource.ARGS:
-                config.args = paths
+        self._collected: Sequence[pytest.Item] = ()
+        self._interrupts = Interrupts()
+        self._session: EvalSession | None = None
+        selected = selected_tasks(tasks, self.options)
+        if selected is not None and config.args_source is not pytest.Config.ArgsSource.ARGS:
+            config.args = [str(path) for path in selected]
+
+    @property
+    def session(self) -> EvalSession:
+        """What this process holds of the evals; made when it is first asked for."""
+        if self._session is None:
+            from pytest_evalarc.plugin.session import EvalSession
+
+            self._session = EvalSession.of(self.config, self.tasks, batch=self._batch)
+        return self._session
 
     @cached_property
-    def session(self) -> EvalSession:
-        """What this process holds of the evals; made at the first collection."""
-        from pytest_evalarc.plugin.session import EvalSession
-
-        self.has_session = True
-        return EvalSession.of(self.config, self.tasks)
+    def _batch(self) -> str:
+        """The batch's name: the controller's, the user's, or one of this second."""
+        told: str | None = getattr(self.config, "workerinput", {}).get("evalarc_batch")
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        return told or self.options.text("batch") or f"{stamp}-{os.urandom(2).hex()}"
 
     # Collection.
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Refuse what is wrong in options and node ids, in one sentence and before all else.
+
+        Found during collection it would be told as a broken file, and by workers as their crash.
+        """
+        if _is_worker(self.config):
+            return
+        if self.options.is_any_on_command_line() or self._is_among_arguments():
+            _load_conftests(session, self.tasks)
+            self._check_request()
+
+    def _check_request(self) -> None:
+        from pytest_evalarc.errors import UsageError
+        from pytest_evalarc.plugin.nodeids import check_node_ids
+
+        try:
+            self.session.check_request()
+            check_node_ids(self.session)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> Any:
         """Collect a task's folder as one task, so that pytest stays out of what is in it."""
@@ -67,7 +96,13 @@ class Active:
         """Keep pytest out of plugins, fixtures and results: what is in them is no test."""
         beside = self.tasks.parent
         own = collection_path.parent == beside and collection_path.name in ("plugins", "fixtures")
-        return True if own and self.tasks.name == "tasks" else None
+        if own and self.tasks.name == "tasks":
+            return True
+        return True if collection_path == self._results else None
+
+    @cached_property
+    def _results(self) -> Path:
+        return self.options.path("results", self.config.rootpath / "results")
 
     def _register_fixtures(self) -> None:
         # A module of plain functions: fixtures that are methods of an instance are deprecated.
@@ -78,22 +113,30 @@ class Active:
             self.config.pluginmanager.register(fixtures, "evalarc-fixtures")
             self.config.stash[fixtures.SESSION] = self.session
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Bring trials into the plan's order, whatever has shuffled them before."""
+        if self._session is not None:
+            from pytest_evalarc.plugin.nodes import sort_trials
+
+            sort_trials(items)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Keep what `--collect-only` is about to list."""
+        if self.config.option.collectonly:
+            self._collected = tuple(session.items)
+
     # Running.
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Treat SIGTERM like Ctrl-C, so that a cancelled job ends its trials too."""
-        if session.config.option.collectonly or not _can_handle_signals():
-            return (yield)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Treat SIGTERM like Ctrl-C from now on, to the end of the session."""
+        if not session.config.option.collectonly:
+            self._interrupts.take()
 
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt("SIGTERM")
-
-        previous = signal.signal(signal.SIGTERM, interrupt)
-        try:
-            return (yield)
-        finally:
-            signal.signal(signal.SIGTERM, previous)
+    def pytest_unconfigure(self) -> None:
+        """Give the signals back."""
+        self._interrupts.give_back()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -101,7 +144,7 @@ class Active:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Give an eval's report its own word."""
         report = yield
-        if self.has_session:
+        if self._session is not None:
             from pytest_evalarc.plugin.reports import mark
 
             mark(report, item, call, strict=self.options.flag("strict"))
@@ -122,38 +165,36 @@ class Active:
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: Any) -> bool | None:
         """Turn pytest-timeout into a request to end the trial, which then is counted."""
-        if not self.has_session:
+        if self._session is None:
             return None
-        return self.session.set_timer(item, settings.timeout)
+        return self._session.timeouts.start(item, settings.timeout)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_timeout_cancel_timer(self, item: pytest.Item) -> bool | None:
         """Take that request back."""
-        return self.session.cancel_timer(item) if self.has_session else None
+        return self._session.timeouts.stop(item) if self._session is not None else None
 
     # Many processes.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker which batch this is."""
-        node.workerinput["evalarc"] = self.session.for_workers()
+        node.workerinput["evalarc_batch"] = self._batch
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep what belongs to one trial on one worker; correctness never rests on it."""
-        asked = any(self.options.was_given(name) for name in ASKS_FOR_TRIALS)
-        if config.getoption("dist", "no") == "each" or not (asked or self._is_among_arguments()):
+        if config.getoption("dist", "no") == "each" or not self._is_among_arguments():
             return None
         from pytest_evalarc.plugin.scheduling import TrialScheduling
 
         return TrialScheduling(config, log)
 
     def _is_among_arguments(self) -> bool:
+        """Whether the tasks, or what they are in, are among what is to be collected."""
         evals = self.tasks.parent
         for argument in self.config.args:
-            path = Path(
-                os.path.normpath(self.config.invocation_params.dir / argument.split("::")[0])
-            )
+            path = self.options.argument_path(argument)
             if path == evals or evals in path.parents or path in evals.parents:
                 return True
         return False
@@ -163,26 +204,54 @@ class Active:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Aggregate what is on disk, whoever wrote it, and remove what was only for working."""
-        if _is_worker(session.config) or session.config.option.collectonly or not self.has_session:
+        if _is_worker(session.config) or session.config.option.collectonly:
             return
-        self.session.finish()
+        if self._session is None:
+            return
+        self._session.finish()
+        # The item that tells it may have been deselected.
+        if self._session.is_broken and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Show what the batch adds up to."""
-        if self.has_session:
-            from pytest_evalarc.plugin.terminal import summarise
+        """Show what the batch adds up to, or what it would be."""
+        if self._session is None:
+            return
+        from pytest_evalarc.plugin.terminal import show_plan, summarise
 
-            summarise(terminalreporter, self.session)
+        if self.config.option.collectonly:
+            show_plan(terminalreporter, self._collected)
+        else:
+            summarise(terminalreporter, self._session)
 
     def pytest_report_header(self) -> str | None:
         """Name the folder of tasks."""
         return f"evalarc: tasks in {_shown(self.tasks, self.config.rootpath)}"
 
-    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """With `--collect-only`, end with the plan."""
-        if not self.config.option.collectonly or not self.has_session:
-            return []
-        return self.session.plan_lines(items)
+
+class _Folder(pytest.Directory):
+    """A folder that is looked at for its conftest alone."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """Return nothing."""
+        return []
+
+
+def _load_conftests(session: pytest.Session, tasks: Path) -> None:
+    """Load the conftests on the way down to the tasks, as collecting them would.
+
+    They may offer clients, and a controller of workers never collects.
+
+    Raises:
+        pytest.UsageError: One of them cannot be loaded.
+    """
+    root = session.config.rootpath
+    way = [folder for folder in (tasks, *tasks.parents) if root in folder.parents]
+    for folder in reversed(way):
+        node = _Folder.from_parent(session, path=folder)
+        report = session.ihook.pytest_make_collect_report(collector=node)
+        if report.failed:
+            raise pytest.UsageError(f"{folder / 'conftest.py'} fails:\n{report.longreprtext}")
 
 
 def _shown(path: Path, root: Path) -> str:
@@ -191,27 +260,3 @@ def _shown(path: Path, root: Path) -> str:
 
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
-
-
-def _can_handle_signals() -> bool:
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    return on_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-
-def _named_tasks(tasks: Path, patterns: Sequence[str]) -> list[str]:
-    """Return the task files that names or globs select, in order of their names.
-
-    Raises:
-        pytest.UsageError: One selects nothing.
-    """
-    known = sorted(path.parent.name for path in tasks.glob("*/task.toml"))
-    chosen: list[str] = []
-    for pattern in patterns:
-        found = fnmatch.filter(known, pattern)
-        if not found:
-            from pytest_evalarc.errors import nearest
-
-            hint = nearest(pattern, tuple(known))
-            raise pytest.UsageError(f"--evalarc-task {pattern}: no such task in {tasks}; {hint}")
-        chosen += [name for name in found if name not in chosen]
-    return [str(tasks / name / "task.toml") for name in sorted(chosen)]

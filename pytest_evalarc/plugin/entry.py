@@ -48,8 +48,8 @@ def _tasks_folder(config: pytest.Config) -> Path | None:
     folder = options.path("tasks", config.rootpath / DEFAULT_TASKS)
     if os.path.isdir(folder):  # noqa: PTH112 - a Path costs more, and this is every start-up.
         return Path(os.path.normpath(folder))
-    for name in ("tasks", "task", "client", "trials", "check-tasks"):
-        if options.was_given(name):
+    for name in ("tasks", "task", "tag", "client", "trials", "check-tasks"):
+        if options.on_command_line(name) is not None or (name == "tasks" and options.text(name)):
             raise pytest.UsageError(
                 f"--evalarc-{name}: there is no folder of tasks at {folder}; "
                 "make it, or name another with --evalarc-tasks"

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from pytest_evalarc.errors import TaskProblems, UsageError
+from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc
+from pytest_evalarc.model.trial import PlanDoc, PlannedTrial
 from pytest_evalarc.plugin import bodies
 from pytest_evalarc.plugin.entry import active_session
 from pytest_evalarc.plugin.session import EvalSession, TrialHandle
-from pytest_evalarc.runs.request import ClientLabel
+from pytest_evalarc.plugin.timeouts import allow
 
 _FIXTURE_INFO = pytest.StashKey[dict[Any, Any]]()
 
@@ -48,26 +48,26 @@ class TaskFile(pytest.Module):
     session_of_evals: EvalSession
 
     @classmethod
-    def from_parent(cls, parent: pytest.Collector, *, path: Path, **kw: Any) -> Self:
+    def from_parent(cls, parent: Any, **kw: Any) -> Self:
         """Make the node; nothing is imported and nothing is read yet."""
-        self = super().from_parent(parent, path=path, **kw)
-        name = "evalarc_task_" + re.sub(r"\W", "_", path.parent.name)
+        self: Self = super().from_parent(parent, **kw)
+        name = "evalarc_task_" + re.sub(r"\W", "_", self.path.parent.name)
         self.obj = types.ModuleType(name)
-        self.obj.__file__ = str(path)
+        self.obj.__file__ = str(self.path)
         evals = active_session(parent.config)
         if evals is None:
             raise AssertionError("a task file is collected by the active plugin alone")
         self.session_of_evals = evals
         return self
 
-    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:  # type: ignore[override]
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """Yield the validation, and below a valid task its audit and the trials asked for."""
         evals = self.session_of_evals
         if not evals.has_wanted_name(self.path.parent.name):
             return
         if evals.is_foreign(self.path.parent):
-            self.warn(ForeignTaskWarning(f"{self.path} belongs to another tool; it is skipped"))
-            return
+            # No warning: where those are errors, installing this plugin would break the project.
+            pytest.skip(f"{self.nodeid} belongs to another tool", allow_module_level=True)
         try:
             task = evals.task(self.path.parent)
         except TaskProblems as problems:
@@ -82,34 +82,21 @@ class TaskFile(pytest.Module):
         if evals.options.flag("check-tasks"):
             return
         if task.has_solution:
-            yield Group.new(
+            audit = Group.new(
                 self, "audit", task.lines.get("mutants", 1), lambda at: _audit(at, task)
             )
-        for label in self._clients():
-            yield self._client_group(task, label)
+            # A mutant's item may grade the mutant, and the reference beside it.
+            allow(audit, 2 * task.deadlines.grading)
+            yield audit
+        for label in evals.clients_for(self.path):
+            plan = evals.plan(task, label)
+            yield Group.new(self, label.label, 1, partial(_configurations, task=task, plan=plan))
 
     def add_markers(self, task: Task) -> None:
         """Mark everything below with the task's tags."""
         for tag in task.tags:
             self.config.addinivalue_line("markers", f"{tag}: a tag of evals")
             self.add_marker(tag)
-
-    def _clients(self) -> tuple[ClientLabel, ...]:
-        try:
-            return self.session_of_evals.clients_for(self.path)
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from error
-
-    def _client_group(self, task: Task, label: ClientLabel) -> Group:
-        try:
-            plan = self.session_of_evals.plan(task, label)
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from error
-        return Group.new(self, label.label, 1, partial(_configurations, task=task, plan=plan))
-
-
-class ForeignTaskWarning(pytest.PytestWarning):
-    """A task file below the tasks folder is not ours."""
 
 
 class Group(pytest.Class):
@@ -216,27 +203,36 @@ def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]
 
 
 def _trials(configuration: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
-    evals = _evals(configuration)
+    evals, deadlines = _evals(configuration), task.deadlines
     for entry in plan.trials:
         if entry.configuration == configuration.name:
             handle = evals.handle(task, plan, entry)
-            name = f"trial-{entry.trial:03d}"
-            yield Group.new(configuration, name, 1, partial(_items, task=task), trial=handle)
+            trial = Group.new(
+                configuration, trial_name(entry), 1, partial(_items, task=task), trial=handle
+            )
+            allow(trial, deadlines.setup + deadlines.agent + deadlines.grading)
+            yield trial
 
 
 def _items(trial: Group, task: Task) -> Iterator[EvalItem]:
     if trial.trial is not None:
-        for leaf in _leaves(task, trial.trial):
+        for leaf in leaves(task, treated=trial.trial.is_treated):
             yield EvalItem.new(trial, leaf)
 
 
-def _leaves(task: Task, handle: TrialHandle) -> Iterator[Leaf]:
+def trial_name(entry: PlannedTrial) -> str:
+    """Return how a trial is called in node ids."""
+    return f"trial-{entry.trial:03d}"
+
+
+def leaves(task: Task, *, treated: bool) -> Iterator[Leaf]:
+    """Return the items of a trial, in the order that they are read."""
     line = task.lines.get
     yield Leaf("run", bodies.run, "run", 1)
     for check in task.checks:
         at = line(f"checks.{check.id}", 1)
         yield Leaf(check.id, bodies.check, "check", at, check.id)
-    if handle.is_treated:
+    if treated:
         for word in ("installed", "not_installed", "used", "not_used"):
             for skill in getattr(task.expected, word):
                 name = f"{word}-{skill}"

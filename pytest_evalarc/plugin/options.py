@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -84,14 +85,38 @@ class Options:
     """What was asked for: the command line first, then the ini file."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Read the options of a configured pytest."""
+        """Read the options of a configured pytest.
+
+        Raises:
+            pytest.UsageError: An ini file holds what is no value of an option.
+        """
         self._config = config
-        self._kinds = {option.name: option for option in OPTIONS}
+        self._written = {option.name: self._in_ini(option.key) for option in OPTIONS}
+
+    def _in_ini(self, key: str) -> Any:
+        try:
+            return self._config.getini(key)
+        except (TypeError, ValueError) as error:
+            raise pytest.UsageError(f"{self._config.inipath} {key}: {error}") from error
+
+    def on_command_line(self, name: str) -> Any:
+        """Return an option's value on the command line; None when it is not there."""
+        return self._config.getoption("evalarc_" + name.replace("-", "_"))
+
+    def is_any_on_command_line(self) -> bool:
+        """Return whether the command line has any of our options."""
+        return any(self.on_command_line(option.name) is not None for option in OPTIONS)
+
+    def are_trials_asked_for(self) -> bool:
+        """Return whether the command line asks for trials.
+
+        An ini file only says how they are run: a bare `pytest` must never start an agent.
+        """
+        return any(self.on_command_line(name) is not None for name in ASKS_FOR_TRIALS)
 
     def _value(self, name: str) -> Any:
-        option = self._kinds[name]
-        given = self._config.getoption(option.key)
-        return self._config.getini(option.key) if given is None else given
+        given = self.on_command_line(name)
+        return self._written[name] if given is None else given
 
     def text(self, name: str) -> str | None:
         """Return a string option; None when it was not given or is empty."""
@@ -106,12 +131,24 @@ class Options:
         return bool(self._value(name))
 
     def path(self, name: str, default: Path) -> Path:
-        """Return a path: relative to where pytest was started, or to the root from an ini file."""
-        given = self._config.getoption(self._kinds[name].key)
-        if given is not None:
-            return Path(self._config.invocation_params.dir, given)
-        written = self._config.getini(self._kinds[name].key)
-        return Path(self._config.rootpath, written) if written else default
+        """Return a path option, as a path that the user could have meant no other way."""
+        given = self.text(name)
+        return default if given is None else self._base(name) / given
+
+    def paths(self, name: str) -> Sequence[Path]:
+        """Return the paths of an option that may be given several times."""
+        return [self._base(name) / given for given in self.texts(name)]
+
+    def _base(self, name: str) -> Path:
+        """Return what a relative path starts at: where pytest was started, or the root for ini."""
+        is_typed = self.on_command_line(name) is not None
+        return self._config.invocation_params.dir if is_typed else self._config.rootpath
+
+    def argument_path(self, argument: str) -> Path:
+        """Return the path of an argument of pytest, which may be a node id."""
+        return Path(
+            os.path.normpath(self._config.invocation_params.dir / argument.partition("::")[0])
+        )
 
     def was_given(self, name: str) -> bool:
         """Return whether an option was given on the command line or in an ini file."""

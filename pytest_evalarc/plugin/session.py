@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import threading
-import tomllib
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+import fnmatch
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_evalarc.counting.audit import REFERENCE, assess
 from pytest_evalarc.counting.benchmark import is_treated
-from pytest_evalarc.errors import EvalArcError, SetupError, UsageError
+from pytest_evalarc.errors import DocumentError, EvalArcError, SetupError, UsageError
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.model.audit import AuditPlan, ControlDoc, MutantAudit
-from pytest_evalarc.model.base import NAME_PATTERN
+from pytest_evalarc.model.base import Model
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.transcript import Transcript
 from pytest_evalarc.model.trial import PlanDoc, PlannedTrial, TrialResult
-from pytest_evalarc.plugin.options import ASKS_FOR_TRIALS, Options
+from pytest_evalarc.plugin.asked import as_client, as_request
+from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.plugin.timeouts import TimedOut, Timeouts
 from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts, sandbox_name
 from pytest_evalarc.runs.control import run_control
-from pytest_evalarc.runs.folders import Folders, default_eval_root
+from pytest_evalarc.runs.folders import Folders
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import check_plan, make_audit_plan, make_plan
-from pytest_evalarc.runs.request import (
-    ClientLabel,
-    ConfigurationChoice,
-    Request,
-    client_label,
-    setting,
-)
+from pytest_evalarc.runs.request import ClientLabel, Request
 from pytest_evalarc.runs.trial import Trial, cancelled, read_transcript, run_trial
 from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
 
 DEFAULT_CLIENT = "oracle"
-GRACE_S = 60.0
-"""What a trial may take beyond the sum of its deadlines before pytest-timeout may end it."""
+NOBODYS_FAULT = {"not_reached", "budget"}
+"""Why a trial may be cancelled without anything being wrong."""
+NO_CLIENTS = ("validate", "audit", "submission")
+"""What may follow the task file in a node id and is no client."""
 
 
 class TrialHandle:
@@ -108,33 +102,39 @@ class EvalSession:
         self.request = request
         self.registry = registry
         self.options = options
-        self.cancelled = threading.Event()
+        self.timeouts = Timeouts()
         self.documents = Documents()
         self._tasks: dict[Path, Task | EvalArcError] = {}
         self._batches: dict[str, Batch] = {}
         self._controls: dict[tuple[str, str], Grading] = {}
-        self._timers: dict[str, threading.Timer] = {}
         self._plans: dict[tuple[str, str], PlanDoc] = {}
 
     @classmethod
-    def of(cls, config: pytest.Config, tasks: Path) -> EvalSession:
+    def of(cls, config: pytest.Config, tasks: Path, *, batch: str) -> EvalSession:
         """Return the session of a configured pytest.
 
         Raises:
             pytest.UsageError: An option is wrong, or names what is not there.
         """
         options = Options(config)
-        config.pluginmanager.register(builtin, "evalarc-builtin")
+        if not config.pluginmanager.has_plugin("evalarc-builtin"):
+            config.pluginmanager.register(builtin, "evalarc-builtin")
         try:
             registry = Registry.of(config.pluginmanager)
-            request = _request(config, tasks, options, registry)
+            request = as_request(config, options, registry, tasks=tasks, batch=batch)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
         return cls(config, request, registry, options)
 
-    def for_workers(self) -> dict[str, str]:
-        """Return what a worker cannot know by itself, as plain data."""
-        return {"batch": self.request.batch}
+    def check_request(self) -> None:
+        """Refuse clients of node ids that are not there, and a sandbox that nobody allowed.
+
+        Raises:
+            UsageError: One sentence.
+        """
+        sandbox_name(self.request)
+        for _, path, _ in self.node_ids_in_arguments():
+            self.clients_for(path)
 
     @property
     def folders(self) -> Folders:
@@ -191,18 +191,25 @@ class EvalSession:
         Raises:
             UsageError: A node id names a client that is not there.
         """
-        if self.request.clients:
+        if self.options.are_trials_asked_for() and self.request.clients:
             return self.request.clients
-        named = _labels_in_arguments(self.config, path)
-        labels = named or ((DEFAULT_CLIENT,) if self._are_trials_wanted else ())
-        return tuple(self._label(label) for label in labels)
+        below = [names[0] for _, file, names in self.node_ids_in_arguments() if file == path]
+        labels = [name for name in below if name not in NO_CLIENTS]
+        if not labels and self.options.are_trials_asked_for():
+            labels = [DEFAULT_CLIENT]
+        return tuple(self._label(label) for label in dict.fromkeys(labels))
 
-    @property
-    def _are_trials_wanted(self) -> bool:
-        return any(self.options.was_given(name) for name in ASKS_FOR_TRIALS)
+    def node_ids_in_arguments(self) -> Iterator[tuple[str, Path, list[str]]]:
+        """Yield each argument that is a node id below a task file, that file, and the names."""
+        for argument in self.config.args:
+            path = self.options.argument_path(argument)
+            _, *names = argument.split("::")
+            if names and path.parent.parent == self.request.tasks:
+                yield argument, path, names
 
     def _label(self, label: str) -> ClientLabel:
-        return _client_label(label, self.config, self.options, self.registry)
+        known = {client.label: client for client in self.request.clients}
+        return known.get(label) or as_client(label, self.config, self.options, self.registry)
 
     def plan(self, task: Task, label: ClientLabel) -> PlanDoc:
         """Return the planned trials of a task and client."""
@@ -212,11 +219,15 @@ class EvalSession:
             self._plans[key] = make_plan(task, self.request, label, sandbox=sandbox)
         return self._plans[key]
 
+    def plan_of(self, task: Task, label: str) -> PlanDoc:
+        """Return the planned trials of a task and the client behind a label."""
+        return self.plan(task, self._label(label))
+
     def handle(self, task: Task, plan: PlanDoc, entry: PlannedTrial) -> TrialHandle:
         """Return a handle on one trial."""
         return TrialHandle(self, task, plan, entry)
 
-    def check_plan(self, handle: TrialHandle) -> None:
+    def _check_plan(self, handle: TrialHandle) -> None:
         """Refuse a plan that cannot be run as asked.
 
         Raises:
@@ -244,15 +255,20 @@ class EvalSession:
                 treatment=self.registry.treatments.get,
             )
             self._batches[sandbox.name] = Batch(
-                request=self.request, parts=parts, boundary=sandbox, cancelled=self.cancelled
+                request=self.request, parts=parts, boundary=sandbox, cancelled=self.timeouts.expired
             )
         return self._batches[sandbox.name]
 
     def run_once(self, handle: TrialHandle, sandbox: Sandbox) -> TrialResult:
-        """Return a trial's result, running it if nobody has."""
+        """Return a trial's result, running it if nobody has.
+
+        Raises:
+            UsageError: It cannot be run as asked, or the batch was planned otherwise.
+        """
+        self._check_plan(handle)
         folder = self.folders.trials(handle.task.name, handle.plan.client)
         self.folders.open_results(folder)
-        once(folder / "plan.json", PlanDoc, lambda: handle.plan)
+        _require_same(once(folder / "plan.json", PlanDoc, lambda: handle.plan), handle.plan)
         trial = self._trial(handle, sandbox)
         ran: list[TrialResult] = []
 
@@ -291,20 +307,21 @@ class EvalSession:
         """Return the grading of one control of a task's audit, graded once."""
         key = (task.name, control)
         if key not in self._controls:
+            self._skip_without_toolchain(task)
             folder = self.folders.audit(task.name)
             self.folders.open_results(folder)
             batch = self.batch(self.default_sandbox)
-            self._skip_without_toolchain(task)
-            once(
-                folder / "plan.json",
-                AuditPlan,
-                lambda: make_audit_plan(task, self.request, sandbox=batch.boundary.name),
-            )
-            document = once(
-                folder / "rows" / f"{control}.json",
-                ControlDoc,
-                lambda: run_control(task, control, batch),
-            )
+            plan = make_audit_plan(task, self.request, sandbox=batch.boundary.name)
+            _require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+            try:
+                with self.timeouts.told():
+                    document = once(
+                        folder / "rows" / f"{control}.json",
+                        ControlDoc,
+                        lambda: run_control(task, control, batch),
+                    )
+            except TimedOut as error:
+                pytest.fail(str(error), pytrace=False)
             self._controls[key] = document.grading
         return self._controls[key]
 
@@ -312,7 +329,7 @@ class EvalSession:
         missing = self.registry.toolchains.get(task.toolchain or "").missing()
         if missing is None:
             return
-        if self.options.was_given("task"):
+        if self.options.on_command_line("task"):
             raise SetupError(f"task {task.name}: toolchain {task.toolchain}", missing)
         pytest.skip(f"toolchain {task.toolchain}: {missing}")
 
@@ -325,35 +342,13 @@ class EvalSession:
         audit = assess(plan, controls)
         return next(found for found in audit.mutants if found.name == name)
 
-    # pytest-timeout.
-
-    def set_timer(self, item: pytest.Item, timeout_s: float) -> bool | None:
-        """End what an eval item runs when its time is up, so that it is counted."""
-        from pytest_evalarc.plugin.nodes import EvalItem
-
-        if not isinstance(item, EvalItem):
-            return None
-        timer = threading.Timer(timeout_s, self.cancelled.set)
-        timer.daemon = True
-        timer.start()
-        self._timers[item.nodeid] = timer
-        return True
-
-    def cancel_timer(self, item: pytest.Item) -> bool | None:
-        """Take the timer of an eval item back."""
-        timer = self._timers.pop(item.nodeid, None)
-        if timer is None:
-            return None
-        timer.cancel()
-        self.cancelled.clear()
-        return True
-
     # The end.
 
     def finish(self) -> None:
         """Write what the batch adds up to, and remove its working folder."""
-        self._settle_lost_trials()
-        self.documents = write_documents(self.folders)
+        lost = tuple(self._settle_lost_trials())
+        documents = write_documents(self.folders)
+        self.documents = replace(documents, problems=(*documents.problems, *lost))
         for benchmark, path in self.documents.benchmarks:
             self.config.hook.pytest_evalarc_benchmark(benchmark=benchmark, path=path)
         for audit, path in self.documents.audits:
@@ -361,158 +356,65 @@ class EvalSession:
         if not self.request.keep:
             self.folders.close_work()
 
-    def _settle_lost_trials(self) -> None:
-        """Give a result to every trial whose process died in it and that nobody asked for again."""
+    def _settle_lost_trials(self) -> Iterator[DocumentError]:
+        """Give a result to every trial whose process died in it and that nobody asked for again.
+
+        Yields what could not be read; the same files keep the benchmark from being written.
+        """
         for begun in self.folders.results.glob(f"*/*/{self.request.batch}/*/.result.json.begun"):
-            plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
-            entry = next(entry for entry in plan.trials if entry.folder == begun.parent.name)
-            client = self.registry.clients.get(plan.client_kind)
-            once(
-                begun.with_name("result.json"),
-                TrialResult,
-                lambda plan=plan, entry=entry, client=client: cancelled(  # type: ignore[misc]
-                    plan, entry, client, None
-                ),
-            )
-            begun.unlink(missing_ok=True)
+            try:
+                self._settle(begun)
+            except DocumentError as problem:
+                yield problem
 
-    def plan_lines(self, items: Sequence[pytest.Item]) -> list[str]:
-        """Return the plan of the collected trials, for `--collect-only`."""
-        from pytest_evalarc.plugin.terminal import plan_lines
+    def _settle(self, begun: Path) -> None:
+        plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
+        entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
+        if entry is None:
+            return
+        client = self.registry.clients.get(plan.client_kind)
+        result = begun.with_name("result.json")
+        once(result, TrialResult, lambda: cancelled(plan, entry, client, None))
+        begun.unlink(missing_ok=True)
 
-        return plan_lines(items)
-
-
-def _request(config: pytest.Config, tasks: Path, options: Options, registry: Registry) -> Request:
-    given = getattr(config, "workerinput", {}).get("evalarc", {})
-    configuration = options.text("configuration") or "both"
-    return Request(
-        project=config.rootpath,
-        tasks=tasks,
-        batch=given.get("batch") or _batch_name(options.text("batch")),
-        eval_root=_real(options.path("root", default_eval_root())),
-        results=_real(options.path("results", config.rootpath / "results")),
-        clients=tuple(
-            _client_label(label, config, options, registry) for label in options.texts("client")
-        ),
-        trials=_whole_number("trials", options.text("trials") or "1"),
-        configuration=_configuration(configuration),
-        treatment=_treatment(options.text("treatment"), registry),
-        sandbox=_sandbox(options.text("sandbox") or "auto", registry),
-        deny_read=tuple(_real(Path(path)) for path in options.texts("deny-read")),
-        keep=options.flag("keep"),
-        trust_local=options.flag("trust-local"),
-        jobs=_jobs(),
-    )
-
-
-def _client_label(
-    label: str, config: pytest.Config, options: Options, registry: Registry
-) -> ClientLabel:
-    return client_label(
-        label,
-        _client_tables(config.rootpath),
-        known=registry.clients.names,
-        model=options.text("model"),
-        settings=dict(setting(text) for text in options.texts("model-setting")),
-    )
-
-
-def _client_tables(root: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return `[tool.evalarc.clients]` of the project's pyproject.toml."""
-    path = root / "pyproject.toml"
-    if not path.is_file():
-        return {}
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(str(path), f"is not TOML: {error}", "mend it") from error
-    tables = data.get("tool", {}).get("evalarc", {}).get("clients", {})
-    if not isinstance(tables, dict) or not all(
-        isinstance(table, dict) for table in tables.values()
-    ):
-        raise UsageError(
-            f"{path} [tool.evalarc.clients]",
-            "holds something that is no table",
-            "write [tool.evalarc.clients.<label>] with client = …",
+    @property
+    def is_broken(self) -> bool:
+        """Whether the harness failed: a trial that could not run, or a document not written."""
+        return bool(self.documents.problems) or any(
+            counted.causes.get("setup_failures")
+            or counted.causes.get("cancelled", {}).keys() - NOBODYS_FAULT
+            for benchmark, _ in self.documents.benchmarks
+            for counted in benchmark.configurations.values()
         )
-    return tables
-
-
-def _labels_in_arguments(config: pytest.Config, path: Path) -> tuple[str, ...]:
-    """Return the clients that node ids on the command line name for a task file."""
-    labels: list[str] = []
-    for argument in config.args:
-        file, _, rest = argument.partition("::")
-        word = rest.partition("::")[0]
-        here = Path(os.path.normpath(config.invocation_params.dir / file)) == path
-        if here and word and word not in ("validate", "audit", "submission"):
-            labels.append(word)
-    return tuple(dict.fromkeys(labels))
-
-
-def _batch_name(given: str | None) -> str:
-    import re
-
-    if given is None:
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        return f"{stamp}-{secrets.token_hex(2)}"
-    if not re.fullmatch(NAME_PATTERN, given) or len(given) > 100:
-        raise UsageError(
-            f"--evalarc-batch {given!r}",
-            "is not a name",
-            "use up to 100 letters, digits, '_', '+' and '-'",
-        )
-    return given
-
-
-def _whole_number(name: str, given: str) -> int:
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= 100_000:
-        raise UsageError(
-            f"--evalarc-{name} {given!r}", "is not a number of trials", "give 1 to 100000"
-        )
-    return int(given)
-
-
-def _configuration(given: str) -> ConfigurationChoice:
-    from pytest_evalarc.runs.request import CONFIGURATIONS
-
-    for choice in CONFIGURATIONS:
-        if given == choice:
-            return choice
-    raise UsageError(
-        f"evalarc_configuration {given!r}", "is none", f"give one of {', '.join(CONFIGURATIONS)}"
-    )
-
-
-def _treatment(given: str | None, registry: Registry) -> str | None:
-    if given is not None:
-        registry.treatments.get(given)
-    return given
-
-
-def _sandbox(given: str, registry: Registry) -> str:
-    if given != "auto":
-        registry.sandboxes.get(given)
-    return given
-
-
-def _jobs() -> int:
-    """Return how many checks run at once here: the cores, shared with other workers."""
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return max(1, cores // workers)
-
-
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path.expanduser()))
 
 
 def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    import fnmatch
+    return not patterns or any(fnmatch.filter(names, pattern) for pattern in patterns)
 
-    return not patterns or any(
-        fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns
-    )
+
+def _require_same(kept: Model, wanted: Model) -> None:
+    """Refuse to go on with a batch that was planned otherwise.
+
+    Raises:
+        UsageError: Names the first field that differs.
+    """
+    field = _difference(kept, wanted)
+    if field is not None:
+        raise UsageError(
+            "--evalarc-batch",
+            f"the batch was planned with another {field}",
+            "choose another name for the batch, or ask for the same again",
+        )
+
+
+def _difference(kept: Model, wanted: Model) -> str | None:
+    """Return the first field in which two documents of a kind differ, as `task.content_hash`."""
+    for name in type(wanted).model_fields:
+        before, now = getattr(kept, name), getattr(wanted, name)
+        if isinstance(before, Model) and isinstance(now, Model) and type(before) is type(now):
+            inner = _difference(before, now)
+            if inner is not None:
+                return f"{name}.{inner}"
+        elif before != now:
+            return name
+    return None

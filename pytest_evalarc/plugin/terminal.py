@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pytest_evalarc.plugin.session import EvalSession
 UNKNOWN = "-"
 COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
 MOST_MISSES = 20
+MOST_CHARACTERS = 200
 
 
 def summarise(reporter: pytest.TerminalReporter, evals: EvalSession) -> None:
@@ -22,7 +24,7 @@ def summarise(reporter: pytest.TerminalReporter, evals: EvalSession) -> None:
     documents = evals.documents
     if not (documents.benchmarks or documents.audits or documents.problems):
         return
-    reporter.section("evalarc")
+    reporter.write_sep("=", "evalarc")
     for audit, path in documents.audits:
         _write(reporter, audit_lines(audit), path)
     for benchmark, path in documents.benchmarks:
@@ -136,9 +138,16 @@ def _write_misses(reporter: pytest.TerminalReporter) -> None:
         for report in reports[:MOST_MISSES]:
             word = status.upper()
             detail = getattr(report, "evalarc", {}).get("detail", "").partition("\n")[0]
-            reporter.write_line(f"{word} {report.nodeid} - {detail}"[: reporter._tw.fullwidth])
+            reporter.write_line(f"{word} {report.nodeid} - {detail[:MOST_CHARACTERS]}")
         if len(reports) > MOST_MISSES:
             reporter.write_line(f"… and {len(reports) - MOST_MISSES} more {status}")
+
+
+def show_plan(reporter: pytest.TerminalReporter, items: Sequence[pytest.Item]) -> None:
+    """Write the plan of collected trials; nothing with `-q`, whose lines are ids."""
+    if reporter.config.get_verbosity() >= 0:
+        for line in plan_lines(items):
+            reporter.write_line(line)
 
 
 def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
@@ -151,7 +160,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     if not handles:
         return []
     plans = {(handle.plan.task.name, handle.plan.client): handle.plan for handle in handles}
-    lines = ["", f"plan: {len(handles)} trials"]
+    lines = [f"plan: {_counted(len(handles), 'trial')}"]
     worst_s = 0.0
     for (task, client), plan in plans.items():
         deadlines = plan.deadlines_secs
@@ -161,8 +170,13 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         order = ", ".join(f"{entry.configuration} {entry.trial}" for entry in chosen[:8])
         more = ", …" if len(chosen) > 8 else ""
         lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
-    lines.append(f"  at most {worst_s / 60:.0f} minutes one after another")
+    minutes = math.ceil(worst_s / 60)
+    lines.append(f"  at most {_counted(minutes, 'minute')} one after another")
     return lines
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -1,0 +1,145 @@
+"""What the options ask for, as a request: every wrong value told in one sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_evalarc.errors import UsageError
+from pytest_evalarc.model.base import NAME_PATTERN
+from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.registry.registry import Registry
+from pytest_evalarc.runs.folders import default_eval_root
+from pytest_evalarc.runs.request import (
+    CONFIGURATIONS,
+    ClientLabel,
+    ConfigurationChoice,
+    Request,
+    client_label,
+    setting,
+)
+
+
+def as_request(
+    config: pytest.Config, options: Options, registry: Registry, *, tasks: Path, batch: str
+) -> Request:
+    """Return what a session asks for.
+
+    Raises:
+        UsageError: An option is wrong, or names what is not there.
+    """
+    return Request(
+        project=config.rootpath,
+        tasks=tasks,
+        batch=_batch_name(batch),
+        eval_root=_real(options.path("root", default_eval_root())),
+        results=_real(options.path("results", config.rootpath / "results")),
+        clients=tuple(
+            as_client(label, config, options, registry)
+            for label in dict.fromkeys(options.texts("client"))
+        ),
+        trials=_whole_number("trials", options.text("trials") or "1"),
+        configuration=_configuration(options.text("configuration") or "both"),
+        treatment=_treatment(options.text("treatment"), registry),
+        sandbox=_sandbox(options.text("sandbox") or "auto", registry),
+        deny_read=tuple(_real(path) for path in options.paths("deny-read")),
+        keep=options.flag("keep"),
+        trust_local=options.flag("trust-local"),
+        jobs=_jobs(),
+    )
+
+
+def as_client(
+    label: str, config: pytest.Config, options: Options, registry: Registry
+) -> ClientLabel:
+    """Return the client behind a label, with the model and the settings that the options give.
+
+    Raises:
+        UsageError: There is no such label, its table is wrong, or a setting is.
+    """
+    return client_label(
+        label,
+        _client_tables(config.rootpath),
+        known=registry.clients.names,
+        model=options.text("model"),
+        settings=dict(setting(text) for text in options.texts("model-setting")),
+    )
+
+
+def _client_tables(root: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return `[tool.evalarc.clients]` of the project's pyproject.toml."""
+    path = root / "pyproject.toml"
+    if not path.is_file():
+        return {}
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(str(path), f"is not TOML: {error}", "mend it") from error
+    tables = data.get("tool", {}).get("evalarc", {}).get("clients", {})
+    if not isinstance(tables, dict) or not all(
+        isinstance(table, dict) for table in tables.values()
+    ):
+        raise UsageError(
+            f"{path} [tool.evalarc.clients]",
+            "holds something that is no table",
+            "write [tool.evalarc.clients.<label>] with client = …",
+        )
+    return tables
+
+
+def _batch_name(given: str) -> str:
+    if not re.fullmatch(NAME_PATTERN, given) or len(given) > 100:
+        raise UsageError(
+            f"--evalarc-batch {given!r}",
+            "is not a name",
+            "use up to 100 letters, digits, '_', '+' and '-'",
+        )
+    return given
+
+
+def _whole_number(name: str, given: str) -> int:
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= 100_000:
+        raise UsageError(
+            f"--evalarc-{name} {given!r}", "is not a number of trials", "give 1 to 100000"
+        )
+    return int(given)
+
+
+def _configuration(given: str) -> ConfigurationChoice:
+    for choice in CONFIGURATIONS:
+        if given == choice:
+            return choice
+    raise UsageError(
+        f"--evalarc-configuration {given!r}", "is none", f"give one of {', '.join(CONFIGURATIONS)}"
+    )
+
+
+def _treatment(given: str | None, registry: Registry) -> str | None:
+    if given is not None:
+        registry.treatments.get(given)
+    return given
+
+
+def _sandbox(given: str, registry: Registry) -> str:
+    if given != "auto":
+        registry.sandboxes.get(given)
+    return given
+
+
+def _jobs() -> int:
+    """Return how many checks run at once here: the cores, shared with other workers."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return max(1, cores // workers)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path.expanduser()))

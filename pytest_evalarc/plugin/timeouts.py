@@ -1,0 +1,75 @@
+"""Pytest-timeout: a request to end what an item runs, so that it is told and counted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+GRACE_S = 60.0
+"""What an item may take beyond the sum of its deadlines before pytest-timeout may end it."""
+
+
+class TimedOut(KeyboardInterrupt):
+    """What ran was ended by an item's timer, and not by the user."""
+
+
+class Timeouts:
+    """The timers of the items that run evals.
+
+    Pytest-timeout itself ends the whole process, or raises wherever the item happens to be. Ours
+    sets an event that every supervised process is ended by.
+    """
+
+    def __init__(self) -> None:
+        self.expired = threading.Event()
+        self._timeout_s = 0.0
+        self._timers: dict[str, threading.Timer] = {}
+
+    def start(self, item: pytest.Item, timeout_s: float) -> bool | None:
+        """Start the timer of an eval item; None leaves any other item to pytest-timeout."""
+        from pytest_evalarc.plugin.nodes import EvalItem
+
+        if not isinstance(item, EvalItem):
+            return None
+        self._timeout_s = timeout_s
+        timer = threading.Timer(timeout_s, self.expired.set)
+        timer.daemon = True
+        timer.start()
+        self._timers[item.nodeid] = timer
+        return True
+
+    def stop(self, item: pytest.Item) -> bool | None:
+        """Take the timer of an eval item back."""
+        timer = self._timers.pop(item.nodeid, None)
+        if timer is None:
+            return None
+        timer.cancel()
+        self.expired.clear()
+        return True
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell what a timer ended from what the user interrupted: only the user ends the session.
+
+        Raises:
+            TimedOut: A timer ended what ran.
+        """
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if not self.expired.is_set():
+                raise
+            raise TimedOut(f"Timeout (>{self._timeout_s:g}s) from pytest-timeout") from error
+
+
+def allow(node: pytest.Collector, deadlines_s: float) -> None:
+    """Let what is below a node take its deadlines and some grace, whatever the project's timeout.
+
+    A timeout for unit tests would cut every trial. One on the command line is meant, and stays.
+    """
+    config = node.config
+    if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout", None) is None:
+        node.add_marker(pytest.mark.timeout(deadlines_s + GRACE_S))

@@ -1,0 +1,73 @@
+"""Pytest-timeout beside evals: it ends an item, never the session, and cuts no trial by chance."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.needs import needs_bwrap
+from tests.plugin.project import TASK_ID, Project
+
+pytestmark = [needs_bwrap, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("method", "workers"), [("signal", ()), ("thread", ()), ("thread", ("-n", "2"))]
+)
+def test_a_timeout_cancels_its_trial_and_the_session_goes_on(
+    method: str, workers: tuple[str, ...], project: Project
+) -> None:
+    """By itself it would end the process, or raise into whatever is running."""
+    session = project.pytest(
+        *workers,
+        *("--timeout=1.5", f"--timeout-method={method}", "-q"),
+        f"{TASK_ID}::slow::with-skills",
+        f"{TASK_ID}::validate",
+        f"{TASK_ID}::oracle::with-skills",
+    )
+
+    assert session.ret == pytest.ExitCode.TESTS_FAILED
+    assert session.counts == {"passed": 7, "error": 1, "skipped": 5}
+    results = {path.split("/")[1]: each for path, each in project.documents("result.json").items()}
+    assert results["oracle"]["outcome"] == "succeeded"
+    assert results["slow"]["outcome"] == "cancelled"
+    assert results["slow"]["cause"]["kind"] == "pytest_timeout"
+    assert "cancelled: pytest_timeout" in session.stdout
+    assert project.survivors() == []
+
+
+def test_a_timeout_for_unit_tests_cuts_no_trial(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """A trial has deadlines of its own, which the nearest marker tells pytest-timeout."""
+    project.write("pytest.ini", "[pytest]\ntimeout = 0.01\n")
+    project.write(
+        "conftest.py",
+        "from shell import *\n"
+        "def pytest_runtest_setup(item):\n"
+        "    marker = item.get_closest_marker('timeout')\n"
+        "    print('allowed', item.nodeid, marker and marker.args)\n",
+    )
+
+    session = project.inline(pytester, "--evalarc-task=hello", "-q", "-s", "-k", "not validate")
+
+    assert session.ret == 0
+    assert session.counts == {"passed": 15, "deselected": 1}
+    assert f"allowed {TASK_ID}::oracle::with-skills::trial-001::run (540.0,)" in session.stdout
+    assert f"allowed {TASK_ID}::audit::silent (660.0,)" in session.stdout
+
+
+def test_a_control_that_takes_too_long_fails_its_item_alone(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """Nothing of it is kept, so it can be asked again."""
+    project.write(
+        "evals/tasks/hello/checks/greets.sh",
+        "grep -q hello src/greeting || sleep 600\n",
+    )
+
+    session = project.inline(pytester, "evals", "-q", "--timeout=1.5")
+
+    assert session.ret == pytest.ExitCode.TESTS_FAILED
+    assert session.counts == {"passed": 4, "failed": 2}
+    assert "Timeout (>1.5s) from pytest-timeout" in session.stdout
+    assert "Traceback" not in session.stdout
