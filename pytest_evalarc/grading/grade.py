@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from pytest_evalarc.errors import EvalArcError, InfrastructureError, SubmissionError
+from pytest_evalarc.errors import EvalArcError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
-from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import remove_tree
-from pytest_evalarc.grading.lab import Lab, Stopwatch, grader_digest
+from pytest_evalarc.grading.lab import Cancelled, Lab, Stopwatch, grader_digest, scratch
 from pytest_evalarc.grading.records import (
     RECORD_BYTES,
+    Verdict,
     check_row,
     judge,
     row_not_run,
@@ -31,6 +31,7 @@ from pytest_evalarc.grading.submission import (
     edits_outside,
     make_copy,
     refuse_links,
+    starter_manifest,
 )
 from pytest_evalarc.grading.toolchain import Grader, Step
 from pytest_evalarc.isolation.capture import Capture
@@ -41,6 +42,23 @@ from pytest_evalarc.model.task import Check, Task
 
 EXCERPT_BYTES = 1 << 15
 OUTPUT_CHARACTERS = 4 * EXCERPT_BYTES
+
+
+class _Run(NamedTuple):
+    """One grading process that is over."""
+
+    exit: Exit
+    verdict: Verdict
+    stderr: bytes
+
+
+_OVER = Exit(reason=Ended.DEADLINE, status=None, stdout_bytes=0, stderr_bytes=0, wall_time_s=0.0)
+_TOO_LATE = Verdict(
+    "agent_error",
+    Cause(kind="timeout", detail="the deadline of the whole grading was over before it started"),
+    False,
+    "the deadline of the whole grading was over before it started",
+)
 
 
 class Session:
@@ -55,34 +73,35 @@ class Session:
         self._stopwatch = stopwatch
         self._outputs = outputs
         self._ends_s = time.monotonic() + task.deadlines.grading
+        self._has_begun = False
 
     def run_step(self, step: Step) -> StepRow:
         """Run one step; one with nothing to do passes."""
         if step.grader is None:
             return StepRow(name=step.name, status="pass", wall_time_s=0.0)
-        exit, stdout, stderr, nonce = self._run(step.name, step.grader, self.task.deadlines.grading)
-        if step.grader.request is None:
-            return _trusted_row(step.name, exit, stdout + stderr)
-        return step_row(step.name, judge(stdout, nonce, exit), exit)
+        run = self._run(step.name, step.grader, self.task.deadlines.grading)
+        return step_row(step.name, run.verdict, run.exit)
 
     def run_check(self, check: Check) -> CheckRow:
         """Run one hidden check."""
         grader = self.lab.toolchain.check(self.task, check, self.copy, self.lab.tools)
-        exit, stdout, stderr, nonce = self._run(check.id, grader, check.deadline_s)
-        return check_row(check, judge(stdout, nonce, exit), exit, stderr=stderr)
+        run = self._run(check.id, grader, check.deadline_s)
+        return check_row(check, run.verdict, run.exit, stderr=run.stderr)
 
-    def _run(self, name: str, grader: Grader, deadline_s: float) -> tuple[Exit, bytes, bytes, str]:
+    def _run(self, name: str, grader: Grader, deadline_s: float) -> _Run:
+        left_s = self._ends_s - time.monotonic()
+        if left_s <= 0 and self._has_begun:
+            return _Run(_OVER, _TOO_LATE, b"")
         nonce = secrets.token_hex(16)
         channel = Capture(RECORD_BYTES)
         complaints = Capture(EXCERPT_BYTES, EXCERPT_BYTES)
-        left_s = max(0.001, self._ends_s - time.monotonic())
         with self._stopwatch:
             exit = self.lab.run(
                 grader.argv,
-                stdin=b"" if grader.request is None else grader.request(nonce),
+                stdin=grader.request(nonce),
                 reads=(self.copy.project, self.copy.fixtures, *grader.reads),
                 limits=self.task.limits,
-                deadline_s=min(deadline_s, left_s),
+                deadline_s=max(0.001, min(deadline_s, left_s)),
                 stdout=channel,
                 stderr=complaints,
             )
@@ -93,7 +112,13 @@ class Session:
             write_atomic(
                 self._outputs / f"{name}.log", printable(said, limit=OUTPUT_CHARACTERS).encode()
             )
-        return exit, channel.data(), said, nonce
+        verdict = judge(channel.data(), nonce, exit, complaint=said)
+        if verdict.status != "environment_error":
+            self._has_begun = True
+        elif exit.reason is Ended.DEADLINE and left_s < deadline_s and self._has_begun:
+            # What ran before left it no time to start, and that was the submission's to spend.
+            verdict = _TOO_LATE
+        return _Run(exit, verdict, said)
 
 
 def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None = None) -> Grading:
@@ -101,15 +126,22 @@ def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None 
 
     Total over submissions: whatever one holds or does is an outcome. What breaks on our side is an
     outcome too, `infrastructure_error` with its cause, and the submission can be graded again.
+    Only what no outcome could be written without is an error: the checks and the sandbox.
 
     Args:
         task: A file task; its hidden checks decide.
         submission: What was left, at rest.
         lab: Sandbox, tools and the folder to work in.
         outputs: Folder for what the graded processes printed; None keeps excerpts alone.
+
+    Raises:
+        OSError: A hidden check is gone.
+        InfrastructureError: The sandbox is not there.
     """
     started_s = time.monotonic()
     stopwatch = Stopwatch()
+    checks_sha256 = checks_digest(task)
+    edits: tuple[str, ...] = ()
     steps: tuple[StepRow, ...] = ()
     rows: tuple[CheckRow, ...] = ()
     cause: Cause | None = None
@@ -117,9 +149,12 @@ def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None 
     try:
         if outputs is not None:
             outputs.mkdir(parents=True, exist_ok=True)
+        edits = edits_outside(task, submission, starter_manifest(task))
         refuse_links(task, submission)
-        with _grading_copy(task, submission, lab.work) as copy:
-            steps, rows = _graded(Session(task, copy, lab, stopwatch, outputs))
+        with scratch(lab.work, "grading") as root:
+            copy = make_copy(task, submission, root)
+            own = replace(lab, cancelled=Cancelled(lab.cancelled))
+            steps, rows = _graded(Session(task, copy, own, stopwatch, outputs))
         cause = _environment_cause(steps, rows)
         broken = cause is not None
     except SubmissionError as error:
@@ -131,14 +166,12 @@ def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None 
     return Grading(
         submission_sha256=submission.sha256,
         grader_sha256=_grader_sha256(),
-        checks_sha256=checks_digest(task),
+        checks_sha256=checks_sha256,
         status="infrastructure_error" if broken else "graded",
         cause=cause,
         steps=steps,
         rows=rows,
-        edits_outside_editable=edits_outside(
-            task, submission, read_manifest(task.starter, skip=is_cache)
-        ),
+        edits_outside_editable=edits,
         left_out=LEFT_OUT,
         isolation=lab.sandbox.record(task.limits),
         wall_time_s=round(time.monotonic() - started_s, 6),
@@ -171,11 +204,19 @@ def _graded(session: Session) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]
         rows.append(session.run_step(step))
         if step.stops and rows[-1].status != "pass":
             return _skipped(planned, rows, task)
-    with ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="check") as pool:
+    pool = ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="check")
+    try:
+        checks = [pool.submit(session.run_check, check) for check in task.checks]
         after = [pool.submit(session.run_step, step) for step in planned if step.after_checks]
-        checks = tuple(pool.map(session.run_check, task.checks))
-        rows += [done.result() for done in after]
-    return tuple(rows), checks
+        checked = tuple(running.result() for running in checks)
+        rows += [running.result() for running in after]
+    except BaseException:
+        # One that is interrupted, or broke, has no use for the others.
+        lab.cancelled.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return tuple(rows), checked
 
 
 def _skipped(
@@ -197,40 +238,6 @@ def _environment_cause(steps: Sequence[StepRow], rows: Sequence[CheckRow]) -> Ca
     causes = [step.cause for step in steps if step.status == "error"]
     causes += [row.cause for row in rows if row.status == "environment_error"]
     return causes[0] if causes else None
-
-
-def _trusted_row(name: str, exit: Exit, said: bytes) -> StepRow:
-    """Return the row of a program whose exit status can be believed: none of it is submitted."""
-    ran = exit.reason is Ended.EXITED and exit.status in (0, 1)
-    timed_out = exit.reason in (Ended.DEADLINE, Ended.OUTPUT)
-    cause = None
-    if timed_out:
-        cause = Cause(kind="timeout", detail="it was not done within its deadline")
-    elif not ran:
-        detail = printable(said[-2000:]) or exit.detail
-        cause = Cause(kind="step_not_run", detail=f"{name} did not run: {detail}")
-    status = "pass" if ran and exit.status == 0 else "fail" if ran or timed_out else "error"
-    return StepRow(
-        name=name,
-        status=status,
-        cause=cause,
-        wall_time_s=round(exit.wall_time_s, 6),
-        detail="" if status == "pass" else printable(said),
-        output_bytes=exit.stdout_bytes + exit.stderr_bytes,
-    )
-
-
-@contextmanager
-def _grading_copy(task: Task, submission: Submission, work: Path) -> Iterator[GradingCopy]:
-    """Make a grading copy and take it away again, whatever happens."""
-    root = work / f"grading-{secrets.token_hex(4)}"
-    try:
-        yield make_copy(task, submission, root)
-    finally:
-        try:
-            remove_tree(root)
-        except OSError as error:
-            raise InfrastructureError(str(root), f"cannot be removed: {error}") from error
 
 
 @lru_cache(maxsize=1)

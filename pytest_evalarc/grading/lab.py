@@ -7,11 +7,14 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.files.manifest import is_cache, read_manifest
+from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.toolchain import Toolchain, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Exit, Policy, Sandbox
@@ -63,24 +66,60 @@ class Lab:
         Raises:
             InfrastructureError: The sandbox is not there.
         """
-        tmp = self.sandbox.private_tmp
-        own_tmp = None
-        if tmp is None:
-            own_tmp = tmp = self.work / f"tmp-{secrets.token_hex(4)}"
-            tmp.mkdir(parents=True)
-        command = Command(argv=tuple(argv), cwd=tmp, env=self.grading_env(tmp), stdin=stdin)
-        policy = Policy(
-            read=(*reads, self.tools.root, *self.tools.reads),
-            deny_read=self.deny_read,
-            write=() if own_tmp is None else (own_tmp,),
-            limits=limits,
-        )
         watch = Watch(
             total_s=deadline_s,
             output_limit_bytes=limits.output_mib * MIB,
             cancelled=self.cancelled,
         )
-        return supervise(self.sandbox.wrap(command, policy), watch, stdout=stdout, stderr=stderr)
+        with self._tmp() as (tmp, write):
+            command = Command(argv=tuple(argv), cwd=tmp, env=self.grading_env(tmp), stdin=stdin)
+            policy = Policy(
+                read=(*reads, self.tools.root, *self.tools.reads),
+                deny_read=self.deny_read,
+                write=write,
+                limits=limits,
+            )
+            wrapped = self.sandbox.wrap(command, policy)
+            return supervise(wrapped, watch, stdout=stdout, stderr=stderr)
+
+    @contextmanager
+    def _tmp(self) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+        """Give a process's temporary folder, and what of it the host has to let it write."""
+        if self.sandbox.private_tmp is not None:
+            yield self.sandbox.private_tmp, ()
+            return
+        with scratch(self.work, "tmp") as own:
+            yield own, (own,)
+
+
+@contextmanager
+def scratch(parent: Path, name: str) -> Iterator[Path]:
+    """Make a folder of a name that nobody else has, and take it away again, whatever happens.
+
+    Raises:
+        InfrastructureError: It cannot be made or removed.
+    """
+    folder = parent / f"{name}-{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    finally:
+        try:
+            remove_tree(folder)
+        except OSError as error:
+            raise InfrastructureError(str(folder), f"cannot be removed: {error}") from error
+
+
+class Cancelled(threading.Event):
+    """Set by whoever holds it, or from outside: one grading can be given up and others go on."""
+
+    def __init__(self, outer: threading.Event) -> None:
+        super().__init__()
+        self._outer = outer
+
+    def is_set(self) -> bool:
+        """Whether either is set."""
+        return super().is_set() or self._outer.is_set()
 
 
 class Stopwatch:
@@ -112,8 +151,9 @@ def grader_digest() -> str:
 
     package = Path(sys.modules["pytest_evalarc"].__file__ or "").parent
     digest = hashlib.sha256()
-    for path in sorted((*package.glob("grading/**/*.py"), *package.glob("isolation/**/*.py"))):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for floor in ("grading", "isolation"):
+        manifest = read_manifest(package / floor, skip=is_cache)
+        digest.update(f"{floor}\0{manifest.sha256}\0".encode())
     return digest.hexdigest()
 
 

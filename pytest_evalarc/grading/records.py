@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     detail: str
 
 
-def judge(stdout: bytes, nonce: str, exit: Exit) -> Verdict:
+def judge(stdout: bytes, nonce: str, exit: Exit, *, complaint: bytes = b"") -> Verdict:
     """Return what a grading process showed.
 
     It is an infrastructure error if and only if it never became ready. Whatever is wrong after
@@ -41,13 +41,17 @@ def judge(stdout: bytes, nonce: str, exit: Exit) -> Verdict:
         stdout: The whole record channel.
         nonce: What every record must carry.
         exit: How the process ended; its status alone proves nothing.
+        complaint: What it said on standard error, to explain an infrastructure error.
     """
     records, foreign = _signed(stdout, nonce)
     if not records or records[0].get("kind") != "ready":
-        said = f": {exit.detail}" if exit.detail else ""
-        detail = f"the grader never became ready ({exit.reason}, status {exit.status}){said}"
+        said = printable(exit.detail or complaint[-500:]).strip()
+        detail = f"the grader never became ready ({exit.reason}, status {exit.status}): {said}"
         return Verdict(
-            "environment_error", Cause(kind="grader_not_ready", detail=detail), False, ""
+            "environment_error",
+            Cause(kind="grader_not_ready", detail=detail.rstrip(": ")),
+            False,
+            "",
         )
     answered = any(record.get("answered") is True for record in records)
     early = _early_end(records, foreign=foreign, exit=exit)
@@ -89,7 +93,7 @@ def _early_end(  # noqa: PLR0911 - one line a reason, in order of what explains 
         return Cause(kind="out_of_memory", detail="it needed more memory than it may use")
     if foreign:
         return Cause(kind="protocol", detail="something else wrote to the record channel")
-    if records[-1]["kind"] not in ("end", "integrity"):
+    if records[-1].get("kind") != "end":
         detail = f"its process ended before the run did (status {exit.status})"
         return Cause(kind="early_exit", detail=detail)
     changed = [name for record in records for name in _strings(record.get("changed"))]
@@ -100,9 +104,9 @@ def _early_end(  # noqa: PLR0911 - one line a reason, in order of what explains 
 
 
 def _outcome(records: Sequence[Record], *, answered: bool) -> Verdict:
-    outcomes = [record for record in records if record["kind"] == "outcome"]
-    collected = [record for record in records if record["kind"] == "collected"]
-    ends = [record for record in records if record["kind"] == "end"]
+    outcomes = [record for record in records if record.get("kind") == "outcome"]
+    collected = [record for record in records if record.get("kind") == "collected"]
+    ends = [record for record in records if record.get("kind") == "end"]
     text = printable(str(outcomes[0].get("text", ""))) if outcomes else ""
     if len(outcomes) != 1 or len(ends) != 1 or not _counts_agree(collected, outcomes[0], ends[0]):
         detail = text or "not exactly one test ran"
@@ -112,7 +116,7 @@ def _outcome(records: Sequence[Record], *, answered: bool) -> Verdict:
         return Verdict("passed", None, True, "")
     if (outcome, when) == ("failed", "call"):
         return Verdict("failed", None, answered, text)
-    detail = text or f"the test was {outcome} in {when}"
+    detail = text or printable(f"the test was {outcome} in {when}")
     return Verdict("agent_error", Cause(kind="not_run", detail=detail), answered, detail)
 
 

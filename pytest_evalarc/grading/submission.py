@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import JsonValue
-
-from pytest_evalarc.errors import SubmissionError
+from pytest_evalarc.errors import InfrastructureError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, is_cache, read_manifest
-from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree, write_tree
+from pytest_evalarc.grading.kept import kept_manifest, manifest_document, spelled
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.tasks.mutants import edited_files
 
@@ -54,29 +52,22 @@ def keep(submission: Submission, folder: Path) -> Submission:
     return Submission(root=folder / "submission", manifest=submission.manifest)
 
 
-def manifest_document(manifest: Manifest) -> bytes:
-    """Return a manifest as the JSON document that is kept with a submission."""
-    rows: list[JsonValue] = [
-        {
-            "path": _spelled(entry.path),
-            "type": entry.type.value,
-            "mode": f"{entry.mode:04o}",
-            "size": entry.size,
-            "sha256": entry.sha256,
-            "target": None if entry.target is None else _spelled(entry.target),
-        }
-        for entry in manifest.entries
-    ]
-    return dumps({"schema_version": "1.0", "sha256": manifest.sha256, "entries": rows})
+def read_kept(folder: Path) -> Submission:
+    """Return a submission that `keep` stored, links and special files listed as they were.
+
+    Raises:
+        DocumentError: The manifest that was kept cannot be read.
+        SubmissionError: What is stored is not what was kept.
+    """
+    manifest = kept_manifest(folder / "submission.json")
+    copied = Manifest(tuple(entry for entry in manifest.entries if _is_copied(entry)))
+    if read_manifest(folder / "submission").sha256 != copied.sha256:
+        raise SubmissionError(str(folder), "its files are not those that were kept")
+    return Submission(root=folder / "submission", manifest=manifest)
 
 
-def _spelled(path: str) -> str:
-    """Return a path in characters that every reader of JSON can hold."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return path
+def _is_copied(entry: Entry) -> bool:
+    return entry.type in (EntryType.FILE, EntryType.DIR)
 
 
 def is_editable(path: str, editable: tuple[str, ...]) -> bool:
@@ -104,7 +95,7 @@ def edits_outside(task: Task, submission: Submission, starter: Manifest) -> tupl
 
     before, after = facts(starter.by_path), facts(submission.manifest.by_path)
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    return tuple(printable(_spelled(path), limit=400) for path in sorted(changed))
+    return tuple(printable(spelled(path), limit=400) for path in sorted(changed))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,18 +120,20 @@ class GradingCopy:
 def refuse_links(task: Task, submission: Submission) -> None:
     """Refuse a submission that holds anything but files and folders under an editable path.
 
+    What tools leave behind, as the links in `node_modules`, is never graded, so it may stay.
+
     Raises:
         SubmissionError: Names the first such path, and what it is.
     """
     for entry in submission.manifest.entries:
-        if entry.type in (EntryType.FILE, EntryType.DIR):
+        if _is_copied(entry) or is_cache(entry.path):
             continue
         # A link in place of a folder above an editable path redirects what lies below it too.
         above = any(root.startswith(f"{entry.path}/") for root in task.editable)
         if above or is_editable(entry.path, task.editable):
             kind = "a symbolic link" if entry.type is EntryType.SYMLINK else "a special file"
             raise SubmissionError(
-                printable(_spelled(entry.path), limit=400),
+                printable(spelled(entry.path), limit=400),
                 f"is {kind}, and only files and folders are graded",
             )
 
@@ -154,19 +147,39 @@ def make_copy(task: Task, submission: Submission, root: Path) -> GradingCopy:
         SubmissionError: It changed while it was copied.
         InfrastructureError: The copy cannot be written.
     """
-    starter = read_manifest(task.starter, skip=is_cache)
     project = root / "project"
-    copy_tree(
-        task.starter, starter, project, select=lambda path: not is_editable(path, task.editable)
-    )
+    starter = starter_manifest(task)
+    with _ours():
+        copy_tree(
+            task.starter, starter, project, select=lambda path: not is_editable(path, task.editable)
+        )
+        copy_fixtures(task, root / "fixtures")
     copy_tree(
         submission.root,
         submission.manifest,
         project,
         select=lambda path: is_editable(path, task.editable) and not is_cache(path),
     )
-    copy_fixtures(task, root / "fixtures")
     return GradingCopy(root=root, manifest=read_manifest(project))
+
+
+def starter_manifest(task: Task) -> Manifest:
+    """Return what is in the starter of a task.
+
+    Raises:
+        InfrastructureError: It cannot be read.
+    """
+    with _ours():
+        return read_manifest(task.starter, skip=is_cache)
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Read and copy what is the task's own: what goes wrong there is no submission's fault."""
+    try:
+        yield
+    except SubmissionError as error:
+        raise InfrastructureError(error.where, error.problem, error.hint) from error
 
 
 def copy_fixtures(task: Task, folder: Path) -> None:
@@ -179,7 +192,7 @@ def copy_fixtures(task: Task, folder: Path) -> None:
 
 def copy_starter(task: Task, project: Path) -> None:
     """Copy the bare starter of a task to a project folder."""
-    copy_tree(task.starter, read_manifest(task.starter, skip=is_cache), project)
+    copy_tree(task.starter, starter_manifest(task), project)
 
 
 def make_control(task: Task, control: str, project: Path) -> Submission:
@@ -204,18 +217,3 @@ def make_control(task: Task, control: str, project: Path) -> Submission:
     elif mutant is not None:
         write_tree(project, edited_files(task, mutant), replace=True)
     return read_submission(project)
-
-
-def read_kept(folder: Path) -> Submission:
-    """Return a submission that `keep` stored.
-
-    Raises:
-        SubmissionError: What is stored is not what was kept.
-    """
-    kept = json.loads((folder / "submission.json").read_bytes())
-    submission = read_submission(folder / "submission")
-    stored = {entry.path: entry.sha256 for entry in submission.manifest.files}
-    listed = {row["path"]: row["sha256"] for row in kept["entries"] if row["type"] == "file"}
-    if {_spelled(path): digest for path, digest in stored.items()} != listed:
-        raise SubmissionError(str(folder), "its files are not those that were kept")
-    return submission

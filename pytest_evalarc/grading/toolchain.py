@@ -16,14 +16,13 @@ class Grader:
     """One process of a grading: a program of ours, or a trusted one, over a copy it may not write.
 
     Attributes:
-        argv: Its command.
-        request: What it reads from standard input, the nonce left out; None when it speaks no
-            records and its exit status decides, which only a trusted program may.
+        argv: Its command; it reports over the record channel.
+        request: Returns, for a nonce, what it reads from standard input.
         reads: Further folders that it must see.
     """
 
     argv: tuple[str, ...]
-    request: Callable[[str], bytes] | None = None
+    request: Callable[[str], bytes]
     reads: tuple[Path, ...] = ()
 
 

@@ -11,10 +11,9 @@ import json
 import operator
 import os
 import sys
-from typing import Any
 
 
-def reply(request: dict[str, Any]) -> dict[str, Any]:
+def reply(request):
     """Return what the call gave, or what it raised and where."""
     stage = "import"
     try:
@@ -32,7 +31,7 @@ def reply(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer one request."""
-    request = json.load(sys.stdin)
+    request = json.loads(sys.stdin.buffer.read())
     answers = os.dup(1)
     os.dup2(2, 1)
     sys.path.append(request["project"])

@@ -7,17 +7,18 @@ import sys
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 from channel import Channel, leave, short
 
+# A module of the submission may have that name.
+del sys.path[0], sys.modules["channel"]
 channel = Channel()
-del sys.path[0]
 
 
-def problem(request: dict[str, list[str]]) -> str:
+def problem(request) -> str:
     """Return why the submission does not build, or an empty string."""
     for path in request["sources"]:
         try:
             with open(os.path.join(request["project"], path), "rb") as file:
                 compile(file.read(), path, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, OSError) as error:
+        except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
             return f"{path}: {type(error).__name__}: {error}"
     sys.path.append(request["project"])
     for module in request["modules"]:

@@ -4,17 +4,23 @@ The check's source arrives with the request and never lies in a mounted folder. 
 private temporary file for pytest, and that file is gone before the first test function runs.
 """
 
+import gc
 import os
 import sys
 
+# What follows makes some hundred thousand objects that all stay.
+gc.disable()
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [_here]
 from channel import Channel, leave, short
 from submission import Submission
 
+# A module of the submission may have either name.
+del sys.path[0], sys.modules["channel"], sys.modules["submission"]
 channel = Channel()
-sys.path[0] = channel.request["site"]
+sys.path[:0] = [channel.request["site"]]
 # Everything trusted is imported before the submission can be reached.
+import ast
 import builtins
 import json
 import tempfile
@@ -22,6 +28,31 @@ import tempfile
 import pytest
 
 TRUSTED = ("pytest", "_pytest", "pluggy")
+NEVER_NEEDED = (
+    "cacheprovider",
+    "doctest",
+    "faulthandler",
+    "junitxml",
+    "pastebin",
+    "setuponly",
+    "setupplan",
+    "stepwise",
+    "terminalprogress",
+    "threadexception",
+    "unraisableexception",
+)
+"""Plugins of pytest's own that do nothing for a single test; each costs time."""
+NEEDED_FOR = {
+    "capture": "cap",
+    "debugging": "unittest",
+    "legacypath": "tmpdir",
+    "logging": "caplog",
+    "recwarn": "warn",
+    "subtests": "subtests",
+    "unittest": "unittest",
+    "warnings": "warn",
+}
+"""Further ones, each with what stands in the source of every check that needs it."""
 
 
 class Reporter:
@@ -31,12 +62,24 @@ class Reporter:
         """Report through `send` on the check at `path`."""
         self._send = send
         self._path = path
-        self._submission = Submission(request["project"], os.path.join(_here, "call.py"))
+        self._project = request["project"]
+        self._calls = takes_submission(request["source"].encode("latin-1"))
+        self._submission = Submission(self._project, os.path.join(_here, "call.py"))
+        self._before: dict[tuple[str, int, str], int] = {}
+        self.ran = 0
 
     @pytest.fixture
     def submission(self):
         """The submission as a child process."""
         return self._submission
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self):
+        """Say that all of ours has gone well, and let the submission be found from here on."""
+        self._before = fingerprint()
+        self._send("ready")
+        if not self._calls:
+            sys.path.append(self._project)
 
     def pytest_collectreport(self, report):
         """Say why the check could not be collected."""
@@ -84,9 +127,24 @@ class Reporter:
         started = report.when == "call"
         return started and not (self._error and issubclass(self._error, (ImportError, SyntaxError)))
 
-    def pytest_sessionfinish(self, session, exitstatus):
-        """Say that the run came to its end."""
-        self._send("end", ran=session.testscollected, exitstatus=int(exitstatus))
+    def pytest_sessionfinish(self, session):
+        """Remember how many tests there were."""
+        self.ran = session.testscollected
+
+    def changed(self):
+        """Return the names of trusted things that were replaced since the submission came in."""
+        after = fingerprint()
+        return sorted(
+            f"{key[0]}.{key[2]}" for key, value in self._before.items() if after.get(key) != value
+        )
+
+
+def takes_submission(source: bytes) -> bool:
+    """Whether a check asks for the submission as a process; it then cannot import it as well."""
+    return any(
+        isinstance(node, ast.arg) and node.arg == "submission"
+        for node in ast.walk(ast.parse(source))
+    )
 
 
 def fingerprint() -> dict[tuple[str, int, str], int]:
@@ -105,44 +163,35 @@ def fingerprint() -> dict[tuple[str, int, str], int]:
         (getattr(owner, "__name__", ""), id(owner), key): id(value)
         for owner in [*modules, *classes]
         for key, value in list(vars(owner).items())
-        if key != "_" and callable(value)
+        if key != "_" and (callable(value) or isinstance(value, (classmethod, property)))
     }
+
+
+def options(source: str, folder: str) -> list[str]:
+    """Return pytest's options for one check: nothing is read but ours, and little is loaded."""
+    blocked = [*NEVER_NEEDED, *(name for name, word in NEEDED_FOR.items() if word not in source)]
+    return [
+        *("-c", os.path.join(_here, "check.ini"), "--rootdir", folder),
+        *("--noconftest", "--import-mode=importlib", "-q"),
+        *(["-s"] if "capture" not in blocked else []),
+        *(word for name in blocked for word in ("-p", f"no:{name}")),
+    ]
 
 
 def main() -> None:
     """Run the check of the request."""
-    request, send = channel.request, channel.send
+    request = channel.request
     folder = tempfile.mkdtemp(prefix="check-")
     path = os.path.join(folder, request["check"] + ".py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(request.pop("source"))
-    reporter = Reporter(send, request, path)
-    send("ready")
-    before = fingerprint()
-    sys.path.append(request["project"])
-    status = pytest.main(
-        [
-            path,
-            "-c",
-            os.path.join(_here, "check.ini"),
-            "--rootdir",
-            folder,
-            "--noconftest",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:faulthandler",
-            "--import-mode=importlib",
-            "-q",
-            "-s",
-        ],
-        plugins=[reporter],
-    )
-    after = fingerprint()
-    changed = sorted(
-        f"{key[0]}.{key[2]}" for key, value in before.items() if after.get(key) != value
-    )
-    send("integrity", changed=changed[:20])
+    with open(path, "wb") as file:
+        file.write(request["source"].encode("latin-1"))
+    reporter = Reporter(channel.send, request, path)
+    arguments = options(request.pop("source"), folder)
+    # An entry point in the submission's folder would name a plugin.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    gc.enable()
+    status = pytest.main([path, *arguments], plugins=[reporter])
+    channel.send("end", ran=reporter.ran, exitstatus=int(status), changed=reporter.changed()[:20])
     leave(int(status))
 
 

@@ -1,13 +1,16 @@
 """The fixture `submission`: a child process that shares nothing with the check."""
 
+import contextlib
 import json
+import math
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -69,37 +72,102 @@ class Submission:
             "args": list(args),
             "kwargs": kwargs,
         }
-        answer = self._answer(target, json.dumps(request), timeout_s)
+        answer = _parsed(target, self._answer(target, json.dumps(request), timeout_s))
         raised = answer.get("raised")
-        if raised is None or answer.get("stage") != "import":
+        if raised is None or answer["stage"] != "import":
             self.answers += 1
         if raised is not None:
-            raise Raised(str(raised["type"]), str(raised["message"]))
+            raise Raised(raised["type"], raised["message"])
         return answer["value"]
 
-    def _answer(self, target: str, request: str, timeout_s: float) -> dict[str, Any]:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", self._program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.scratch,
-            env={**os.environ, "HOME": str(self.scratch), "TMPDIR": str(self.scratch)},
-            start_new_session=True,
+    def _answer(self, target: str, request: str, timeout_s: float) -> bytes:
+        """Return the one line that the process gave; what it left running ends with it."""
+        # Files rather than pipes: a background process that keeps one open holds nobody up.
+        with _scratch_file() as asked, _scratch_file() as said:
+            asked.write(request.encode("ascii"))
+            asked.seek(0)
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-B", self._program],
+                stdin=asked,
+                stdout=said,
+                cwd=self.scratch,
+                env={**os.environ, "HOME": str(self.scratch), "TMPDIR": str(self.scratch)},
+                start_new_session=True,
+            )
+            in_time = _ends_within(process, timeout_s)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not in_time:
+                raise NoAnswer(f"{target} gave no answer within {timeout_s} s")
+            said.seek(0)
+            line = said.read(ANSWER_BYTES + 1)
+            if process.returncode != 0 or not _is_one_line(line):
+                raise NoAnswer(f"{target} gave not one answer (exit {process.returncode})")
+            return line
+
+
+def _scratch_file() -> Any:
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _ends_within(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
+    """Wait for a process without collecting it, so that its group's id stays its own."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout_s)
+        return process.returncode is not None
+    try:
+        return bool(select.select([descriptor], [], [], timeout_s)[0])
+    finally:
+        os.close(descriptor)
+
+
+def _is_one_line(said: bytes) -> bool:
+    return len(said) <= ANSWER_BYTES and said.endswith(b"\n") and said.count(b"\n") == 1
+
+
+def _parsed(target: str, line: bytes) -> dict[str, Any]:
+    """Return an answer; whoever wrote it may have been anybody in that process."""
+    try:
+        answer = json.loads(
+            line.decode("ascii"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse,
+            parse_float=_finite,
         )
-        try:
-            said, complaint = process.communicate(request.encode(), timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise NoAnswer(f"{target} gave no answer within {timeout_s} s") from None
-        if process.returncode != 0 or said.count(b"\n") != 1 or len(said) > ANSWER_BYTES:
-            reason = complaint.decode("utf-8", "replace").strip()[-300:]
-            raise NoAnswer(f"{target} gave no answer (exit {process.returncode}): {reason}")
-        try:
-            answer = json.loads(said)
-        except ValueError:
-            raise NoAnswer(f"{target} gave an answer that is no JSON") from None
-        if not isinstance(answer, dict) or not ("value" in answer or "raised" in answer):
-            raise NoAnswer(f"{target} gave an answer of the wrong shape")
-        return answer
+    except (ValueError, RecursionError):
+        raise NoAnswer(f"{target} gave an answer that is no strict JSON") from None
+    if not isinstance(answer, dict) or not (answer.keys() == {"value"} or _is_raised(answer)):
+        raise NoAnswer(f"{target} gave an answer of the wrong shape")
+    return answer
+
+
+def _is_raised(answer: dict[str, Any]) -> bool:
+    raised = answer.get("raised")
+    return (
+        answer.keys() == {"raised", "stage"}
+        and isinstance(raised, dict)
+        and raised.keys() == {"type", "message"}
+        and all(isinstance(text, str) for text in raised.values())
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key is there twice")
+    return members
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError(f"{token} is no JSON number")
+
+
+def _finite(token: str) -> float:
+    value = float(token)
+    if math.isinf(value):
+        raise ValueError(f"{token} is not finite")
+    return value

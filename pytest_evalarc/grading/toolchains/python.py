@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import compileall
 import platform
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 
@@ -19,7 +21,8 @@ from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.model.task import Check, Task
 
 SCRIPTS = Path(sandboxed.__file__).parent
-FORMATTER_SETTINGS = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+FORMATTER_SETTINGS = (".ruff.toml", "ruff.toml", "pyproject.toml")
+"""Ruff takes the first of these."""
 
 
 class Python:
@@ -51,6 +54,9 @@ class Python:
         _make_environment(folder)
         scripts = {path.name: path.read_bytes() for path in SCRIPTS.glob("*.*") if path.is_file()}
         write_tree(folder / "grader", scripts)
+        # Every check would compile anew what has no compiled form, for nobody may write there.
+        for sources in (site, folder / "grader"):
+            compileall.compile_dir(sources, quiet=2)
 
     def tools(self, folder: Path) -> Tools:
         """Return the staged environment."""
@@ -76,7 +82,7 @@ class Python:
             Step(name="unit_tests", grader=self._own_tests(copy, tools)),
         ]
         if task.fmt_check:
-            formatter = _formatter(task, copy, tools, sources)
+            formatter = self._formatter(task, copy, tools, sources)
             steps.append(Step(name=self.fmt_step, grader=formatter, after_checks=True))
         return steps
 
@@ -91,13 +97,36 @@ class Python:
             fixtures=str(copy.fixtures),
         )
 
+    def _formatter(
+        self, task: Task, copy: GradingCopy, tools: Tools, sources: Sequence[str]
+    ) -> Grader | None:
+        """Return ruff over the editable files, by the starter's settings and no others."""
+        if not sources:
+            return None
+        settings = next(
+            (task.starter / name for name in FORMATTER_SETTINGS if (task.starter / name).is_file()),
+            None,
+        )
+        ruff = str(tools.root / "bin" / "ruff")
+        chosen = ["--isolated"] if settings is None else ["--config", str(settings)]
+        grader = self._script(
+            tools,
+            "run_format.py",
+            project=str(copy.project),
+            command=[ruff, "format", "--check", "--no-cache", *chosen],
+            sources=list(sources),
+        )
+        # The agent has seen the starter, and the copy's settings may have been its own to edit.
+        return grader if settings is None else replace(grader, reads=(task.starter,))
+
     def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Grader:
         """Return a fresh interpreter that runs the one test of a hidden check."""
         return self._script(
             tools,
             "run_check.py",
             check=check.id,
-            source=(task.root / str(check.file)).read_text("utf-8"),
+            # Byte for byte, since a file may name an encoding of its own.
+            source=(task.root / str(check.file)).read_bytes().decode("latin-1"),
             site=str(_site(tools.root)),
             project=str(copy.project),
         )
@@ -137,23 +166,6 @@ def _is_importable(path: str) -> bool:
 def _module(path: str) -> str:
     parts = PurePosixPath(path).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-
-
-def _formatter(
-    task: Task, copy: GradingCopy, tools: Tools, sources: Sequence[str]
-) -> Grader | None:
-    """Return ruff over the editable files, by the starter's settings and no others."""
-    if not sources:
-        return None
-    kept = [
-        copy.project / name
-        for name in FORMATTER_SETTINGS
-        if (task.starter / name).is_file() and not is_editable(name, task.editable)
-    ]
-    settings = ("--config", str(kept[0])) if kept else ("--isolated",)
-    ruff = tools.root / "bin" / "ruff"
-    files = (str(copy.project / path) for path in sources)
-    return Grader(argv=(str(ruff), "format", "--check", "--no-cache", *settings, "--", *files))
 
 
 def _with_requirements(name: str) -> Iterator[Distribution]:
