@@ -8,6 +8,7 @@ result = evals.run(evals.trial("with-skills"))
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +23,8 @@ from pytest_evalarc.clients.protocol import Client, Plays
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy
-from pytest_evalarc.grading.toolchain import Grader, Step, Tools
+from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
+from pytest_evalarc.grading.toolchains.python import SCRIPTS
 from pytest_evalarc.isolation.command import Command
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.isolation.layout import RunLayout
@@ -135,13 +137,11 @@ def shell(script: str, *, says: tuple[str, str] = (START, DONE)) -> Shell:
 
 
 _CHECK = """\
-import json, os, sys
-asked = json.loads(sys.stdin.buffer.read())
-out = os.dup(1)
-os.dup2(2, 1)
-def send(kind, **data):
-    line = json.dumps({"nonce": asked["nonce"], "kind": kind, **data})
-    os.write(out, line.encode() + b"\\n")
+import sys
+sys.path.insert(0, sys.argv[1])
+from channel import Channel
+channel = Channel()
+asked, send = channel.request, channel.send
 send("ready")
 send("collected", ids=["it"])
 with open(asked["project"] + "/app/__init__.py", "rb") as file:
@@ -166,6 +166,7 @@ class Plain:
         (folder / "bin").mkdir()
         (folder / "bin" / "python3").symlink_to(base_python())
         (folder / "check.py").write_text(_CHECK)
+        shutil.copy(SCRIPTS / "channel.py", folder)
 
     def tools(self, folder: Path) -> Tools:
         return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),))
@@ -173,10 +174,10 @@ class Plain:
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         return ()
 
-    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Grader:
-        argv = (str(base_python()), "-I", "-S", "-B", str(tools.root / "check.py"))
+    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Graders:
+        argv = (str(base_python()), "-I", "-S", "-B", str(tools.root / "check.py"), str(tools.root))
         project = str(copy.project)
-        return Grader(argv=argv, request=lambda nonce: request(nonce, project=project))
+        return (Grader(argv=argv, request=lambda nonce: request(nonce, project=project)),)
 
 
 class Offer:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import is_cache
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import copy_tree, remove_tree
-from pytest_evalarc.grading.lab import Lab, require
+from pytest_evalarc.files.tree import copy_tree
+from pytest_evalarc.grading.lab import Lab, PackLab, require, scratch
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Pack
 from pytest_evalarc.grading.session import Bounds, CandidateSession
 from pytest_evalarc.grading.submission import Submission
@@ -28,7 +27,7 @@ from pytest_evalarc.model.task import Task
 SYSTEM_PATH = "/usr/bin:/bin"
 
 
-def pack_rows(task: Task, pack: Pack, submission: Submission, lab: Lab) -> tuple[CheckRow, ...]:
+def pack_rows(task: Task, submission: Submission, lab: PackLab) -> tuple[CheckRow, ...]:
     """Return the rows of every case of every seed, seed by seed, in the pack's order of cases.
 
     Whatever the candidate does is a row. So is what breaks on our side in one case, as
@@ -36,16 +35,16 @@ def pack_rows(task: Task, pack: Pack, submission: Submission, lab: Lab) -> tuple
 
     Args:
         task: A task with a pack; it says which seeds are run, and what a process may use.
-        pack: The pack that the task names.
         submission: The candidate, at rest.
-        lab: Sandbox, folder to work in, and how many cases run at once.
+        lab: Sandbox, pack, folder to work in, and how many cases run at once.
 
     Raises:
         SubmissionError: The submission changed while it was copied.
         InfrastructureError: The pack is not what it declares, or the copy cannot be written.
     """
+    pack = lab.pack
     cases = _declared_cases(task, pack)
-    with _scratch(lab.work) as root:
+    with scratch(lab.work, "pack") as root:
         workspace = root / "candidate"
         copy_tree(
             submission.root,
@@ -110,7 +109,7 @@ class _Bench:
             case_ends_s=self._case_ends_s(case), request_bytes=self.pack.info.request_bytes
         )
         try:
-            with _scratch(self.root) as folder, ExitStack() as opened:
+            with scratch(self.root, "case") as folder, ExitStack() as opened:
 
                 def open_session() -> CandidateSession:
                     session = opened.enter_context(self._open(state, tmp, bounds))
@@ -208,17 +207,3 @@ def _told(error: Exception) -> str:
 def _digest(sessions: Sequence[CandidateSession]) -> str:
     lines = "".join(f"{session.transcript_sha256}\n" for session in sessions)
     return hashlib.sha256(lines.encode("ascii")).hexdigest()
-
-
-@contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """Make a folder and take it away again, whatever happens."""
-    folder = parent / f"case-{secrets.token_hex(4)}"
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        try:
-            remove_tree(folder)
-        except OSError as error:
-            raise InfrastructureError(str(folder), f"cannot be removed: {error}") from error

@@ -15,7 +15,16 @@ from typing import NamedTuple
 from pytest_evalarc.errors import EvalArcError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.grading.lab import Cancelled, Lab, Stopwatch, grader_digest, scratch
+from pytest_evalarc.grading.cases import pack_rows
+from pytest_evalarc.grading.lab import (
+    Cancelled,
+    FileLab,
+    Lab,
+    PackLab,
+    Stopwatch,
+    grader_digest,
+    scratch,
+)
 from pytest_evalarc.grading.records import (
     RECORD_BYTES,
     Verdict,
@@ -33,7 +42,7 @@ from pytest_evalarc.grading.submission import (
     refuse_links,
     starter_manifest,
 )
-from pytest_evalarc.grading.toolchain import Grader, Step
+from pytest_evalarc.grading.toolchain import Grader, Graders, Step
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit
 from pytest_evalarc.model.base import Cause
@@ -65,7 +74,12 @@ class Session:
     """One grading under way: its copy, its clock, and what it has found."""
 
     def __init__(
-        self, task: Task, copy: GradingCopy, lab: Lab, stopwatch: Stopwatch, outputs: Path | None
+        self,
+        task: Task,
+        copy: GradingCopy,
+        lab: FileLab,
+        stopwatch: Stopwatch,
+        outputs: Path | None,
     ) -> None:
         self.task = task
         self.copy = copy
@@ -77,16 +91,26 @@ class Session:
 
     def run_step(self, step: Step) -> StepRow:
         """Run one step; one with nothing to do passes."""
-        if step.grader is None:
+        if not step.graders:
             return StepRow(name=step.name, status="pass", wall_time_s=0.0)
-        run = self._run(step.name, step.grader, self.task.deadlines.grading)
+        run = self._run_all(step.name, step.graders, self.task.deadlines.grading)
         return step_row(step.name, run.verdict, run.exit)
 
     def run_check(self, check: Check) -> CheckRow:
         """Run one hidden check."""
-        grader = self.lab.toolchain.check(self.task, check, self.copy, self.lab.tools)
-        run = self._run(check.id, grader, check.deadline_s)
+        graders = self.lab.toolchain.check(self.task, check, self.copy, self.lab.tools)
+        run = self._run_all(check.id, graders, check.deadline_s)
         return check_row(check, run.verdict, run.exit, stderr=run.stderr)
+
+    def _run_all(self, name: str, graders: Graders, deadline_s: float) -> _Run:
+        """Run processes one after another, as far as they pass; all of them share the deadline."""
+        spent_s = 0.0
+        for grader in graders:
+            run = self._run(name, grader, deadline_s - spent_s)
+            spent_s += run.exit.wall_time_s
+            if run.verdict.status != "passed":
+                break
+        return run._replace(exit=replace(run.exit, wall_time_s=spent_s))
 
     def _run(self, name: str, grader: Grader, deadline_s: float) -> _Run:
         left_s = self._ends_s - time.monotonic()
@@ -95,11 +119,14 @@ class Session:
         nonce = secrets.token_hex(16)
         channel = Capture(RECORD_BYTES)
         complaints = Capture(EXCERPT_BYTES, EXCERPT_BYTES)
+        for folder in grader.writes:
+            folder.mkdir(parents=True, exist_ok=True)
         with self._stopwatch:
             exit = self.lab.run(
                 grader.argv,
                 stdin=grader.request(nonce),
                 reads=(self.copy.project, self.copy.fixtures, *grader.reads),
+                writes=grader.writes,
                 limits=self.task.limits,
                 deadline_s=max(0.001, min(deadline_s, left_s)),
                 stdout=channel,
@@ -121,7 +148,9 @@ class Session:
         return _Run(exit, verdict, said)
 
 
-def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None = None) -> Grading:
+def grade(
+    task: Task, submission: Submission, lab: FileLab | PackLab, *, outputs: Path | None = None
+) -> Grading:
     """Return the row of outcomes of a submission.
 
     Total over submissions: whatever one holds or does is an outcome. What breaks on our side is an
@@ -129,9 +158,9 @@ def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None 
     Only what no outcome could be written without is an error: the checks and the sandbox.
 
     Args:
-        task: A file task; its hidden checks decide.
+        task: The task; its hidden checks, or the cases of its pack, decide.
         submission: What was left, at rest.
-        lab: Sandbox, tools and the folder to work in.
+        lab: Sandbox, what judges, and the folder to work in.
         outputs: Folder for what the graded processes printed; None keeps excerpts alone.
 
     Raises:
@@ -149,12 +178,10 @@ def grade(task: Task, submission: Submission, lab: Lab, *, outputs: Path | None 
     try:
         if outputs is not None:
             outputs.mkdir(parents=True, exist_ok=True)
-        edits = edits_outside(task, submission, starter_manifest(task))
+        if task.pack is None:
+            edits = edits_outside(task, submission, starter_manifest(task))
         refuse_links(task, submission)
-        with scratch(lab.work, "grading") as root:
-            copy = make_copy(task, submission, root)
-            own = replace(lab, cancelled=Cancelled(lab.cancelled))
-            steps, rows = _graded(Session(task, copy, own, stopwatch, outputs))
+        steps, rows = _judged(task, submission, lab, stopwatch, outputs)
         cause = _environment_cause(steps, rows)
         broken = cause is not None
     except SubmissionError as error:
@@ -192,6 +219,23 @@ def ungradable(task: Task, lab: Lab, cause: Cause) -> Grading:
         left_out=LEFT_OUT,
         isolation=lab.sandbox.record(task.limits),
     )
+
+
+def _judged(
+    task: Task,
+    submission: Submission,
+    lab: FileLab | PackLab,
+    stopwatch: Stopwatch,
+    outputs: Path | None,
+) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]]:
+    """Return the steps and rows of a submission: the one place where the two kinds of task part."""
+    if isinstance(lab, PackLab):
+        with stopwatch:
+            return (), pack_rows(task, submission, lab)
+    with scratch(lab.work, "grading") as root:
+        copy = make_copy(task, submission, root)
+        own = replace(lab, cancelled=Cancelled(lab.cancelled))
+        return _graded(Session(task, copy, own, stopwatch, outputs))
 
 
 def _graded(session: Session) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]]:

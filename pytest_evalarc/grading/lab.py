@@ -15,6 +15,7 @@ from pathlib import Path
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.toolchain import Toolchain, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Exit, Policy, Sandbox
@@ -31,14 +32,27 @@ class Lab:
     """Everything that grading needs of its surroundings; it owns no decision."""
 
     sandbox: Sandbox
-    toolchain: Toolchain
-    tools: Tools
     work: Path
     """Folder in which grading copies are made and removed."""
     deny_read: tuple[Path, ...] = ()
     jobs: int = 1
     """How many checks of one submission run at once."""
     cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackLab(Lab):
+    """A lab whose cases come from a pack."""
+
+    pack: Pack
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileLab(Lab):
+    """A lab whose checks are hidden files in a language."""
+
+    toolchain: Toolchain
+    tools: Tools
 
     def grading_env(self, tmp: Path) -> dict[str, str]:
         """Return the whole environment of a grading process."""
@@ -56,12 +70,13 @@ class Lab:
         *,
         stdin: bytes,
         reads: tuple[Path, ...],
+        writes: tuple[Path, ...] = (),
         limits: Limits,
         deadline_s: float,
         stdout: Capture,
         stderr: Capture,
     ) -> Exit:
-        """Run one grading process in the sandbox, its only writable place a temporary folder.
+        """Run one grading process in the sandbox, with a temporary folder of its own.
 
         Raises:
             InfrastructureError: The sandbox is not there.
@@ -76,7 +91,7 @@ class Lab:
             policy = Policy(
                 read=(*reads, self.tools.root, *self.tools.reads),
                 deny_read=self.deny_read,
-                write=write,
+                write=(*write, *writes),
                 limits=limits,
             )
             wrapped = self.sandbox.wrap(command, policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -39,7 +40,7 @@ def judge(stdout: bytes, nonce: str, exit: Exit, *, complaint: bytes = b"") -> V
 
     Args:
         stdout: The whole record channel.
-        nonce: What every record must carry.
+        nonce: What every record must be signed with.
         exit: How the process ended; its status alone proves nothing.
         complaint: What it said on standard error, to explain an infrastructure error.
     """
@@ -60,23 +61,35 @@ def judge(stdout: bytes, nonce: str, exit: Exit, *, complaint: bytes = b"") -> V
     return _outcome(records, answered=answered)
 
 
+def signed(nonce: str, number: int, text: bytes) -> bytes:
+    """Return a record's line: its signature, a space, its JSON.
+
+    Args:
+        nonce: The key.
+        number: The record's place in the sequence, from 0.
+        text: The record as JSON, without a line break.
+
+    Source: RFC 2104, with SHA-256.
+    """
+    signature = hmac.digest(nonce.encode(), b"%d %b" % (number, text), "sha256")
+    return signature.hex().encode("ascii") + b" " + text + b"\n"
+
+
 def _signed(stdout: bytes, nonce: str) -> tuple[list[Record], bool]:
-    """Return the records that carry the nonce, and whether anything else was there."""
+    """Return the records up to the first line that is none, and whether there was such a line."""
     records: list[Record] = []
-    foreign = False
-    for line in stdout.split(b"\n"):
-        if not line:
-            continue
+    for line in stdout.splitlines(keepends=True):
+        _, _, text = line.rstrip(b"\n").partition(b" ")
+        if not hmac.compare_digest(line, signed(nonce, len(records), text)):
+            return records, True
         try:
-            record = loads(line, where="record")
+            record = loads(text, where="record")
         except DocumentError:
-            foreign = True
-            continue
-        if not isinstance(record, dict) or record.pop("nonce", None) != nonce:
-            foreign = True
-        else:
-            records.append(record)
-    return records, foreign
+            record = None
+        if not isinstance(record, dict):
+            return records, True
+        records.append(record)
+    return records, False
 
 
 def _early_end(  # noqa: PLR0911 - one line a reason, in order of what explains the most.

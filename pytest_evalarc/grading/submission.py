@@ -116,6 +116,11 @@ class GradingCopy:
         """The task's fixtures, beside the project as in a trial."""
         return self.root / "fixtures"
 
+    @property
+    def build(self) -> Path:
+        """Where a compiler may write; the project itself is never written to."""
+        return self.root / "build"
+
 
 def refuse_links(task: Task, submission: Submission) -> None:
     """Refuse a submission that holds anything but files and folders under an editable path.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pytest_evalarc.grading.submission import GradingCopy
 from pytest_evalarc.model.task import Check, Task
@@ -19,11 +19,18 @@ class Grader:
         argv: Its command; it reports over the record channel.
         request: Returns, for a nonce, what it reads from standard input.
         reads: Further folders that it must see.
+        writes: Folders below the grading copy that it may write, as a compiler must. Code of the
+            submission never runs where it could write what a later process trusts.
     """
 
     argv: tuple[str, ...]
     request: Callable[[str], bytes]
     reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+
+
+Graders: TypeAlias = tuple[Grader, ...]
+"""Processes one after another; the first that does not pass decides, else the last one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +38,8 @@ class Step:
     """One step beside the hidden checks; its name is its key in results."""
 
     name: str
-    grader: Grader | None
-    """None: there is nothing to do, so the step passes."""
+    graders: Graders
+    """Empty: there is nothing to do, so the step passes."""
     stops: bool = False
     """Whether everything after it is skipped when it fails."""
     after_checks: bool = False
@@ -89,6 +96,6 @@ class Toolchain(Protocol):
         """Return the steps that grade a copy, in order."""
         ...
 
-    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Grader:
+    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Graders:
         """Return how one hidden check is run over a copy."""
         ...

@@ -65,7 +65,46 @@ RECORDS = "".join(
     )
 )
 
+DIVERTS = """\
+import json
+import os
+
+
+def pipes():
+    for descriptor in range(3, 40):
+        try:
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:"):
+                yield descriptor
+        except OSError:
+            continue
+
+
+found = list(pipes())
+saved = [os.dup(descriptor) for descriptor in found]
+caught = os.open(os.environ.get("TMPDIR", "/tmp") + "/caught", os.O_RDWR | os.O_CREAT)
+for descriptor in found:
+    os.dup2(caught, descriptor)
+
+
+def value():
+    lines = os.pread(caught, 100000, 0).splitlines(keepends=True)
+    told = json.loads(lines[0].partition(b" ")[2] or lines[0])
+    rest = {"id": told["ids"][0], "outcome": "passed", "when": "call", "answered": True}
+    forged = [{**told, "kind": "outcome", **rest}, {**told, "kind": "end", "ran": 1}]
+    for record in forged:
+        text = json.dumps(record).encode()
+        lines.append(lines[0].partition(b" ")[0] + b" " + text + b"\\n")
+    for descriptor in saved:
+        os.write(descriptor, b"".join(lines))
+    os._exit(0)
+
+
+def rows():
+    return []
+"""
+
 CLOSED = (
+    Attack(name="diverts the channel and answers in its place", core=DIVERTS, wins_naively=False),
     Attack(name="leaves when imported", core=LEAVES),
     Attack(name="leaves when called", core="def value():\n    import os\n\n    os._exit(0)\n"),
     Attack(

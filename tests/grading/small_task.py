@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_evalarc.files.manifest import read_manifest
 from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.grading.grade import Session, grade
-from pytest_evalarc.grading.lab import Lab, Stopwatch, scratch
+from pytest_evalarc.grading.lab import FileLab, Stopwatch, scratch
 from pytest_evalarc.grading.submission import (
     Submission,
     make_control,
@@ -148,9 +148,9 @@ class Bench:
     def work(self) -> Path:
         return self.root / "work"
 
-    def lab(self, sandbox: Sandbox | None = None, *, jobs: int = 2) -> Lab:
+    def lab(self, sandbox: Sandbox | None = None, *, jobs: int = 2) -> FileLab:
         self.work.mkdir(exist_ok=True)
-        return Lab(
+        return FileLab(
             sandbox=sandbox if sandbox is not None else Bwrap(),
             toolchain=Python(),
             tools=self.tools,

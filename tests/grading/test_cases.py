@@ -10,11 +10,9 @@ import pytest
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading.cases import pack_rows
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import Case, CaseVerdict, PackInfo
 from pytest_evalarc.grading.submission import read_submission
-from pytest_evalarc.grading.toolchain import Tools
-from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.model.task import Deadlines, PackRef, Task, TaskBrief
 from tests.needs import needs_bwrap
@@ -66,14 +64,13 @@ class Bench:
     def rows(self, pack, code=ECHO, *, jobs=2, **task):
         candidate = self.folder / "submitted"
         write_tree(candidate, {"main.py": code.encode()}, replace=True)
-        lab = Lab(
+        lab = PackLab(
             sandbox=Bwrap(),
-            toolchain=Python(),
-            tools=Tools(root=self.folder / "tools"),
+            pack=pack,
             work=self.folder / "work",
             jobs=jobs,
         )
-        rows = pack_rows(self.task(**task), pack, read_submission(candidate), lab)
+        rows = pack_rows(self.task(**task), read_submission(candidate), lab)
         assert list(lab.work.iterdir()) == []
         return rows
 

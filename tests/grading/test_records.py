@@ -16,6 +16,7 @@ from pytest_evalarc.grading.records import (
     judge,
     request,
     row_not_run,
+    signed,
     step_row,
 )
 from pytest_evalarc.isolation.command import Ended, Exit
@@ -41,7 +42,9 @@ WHOLE = (READY, COLLECTED, OUTCOME, END)
 
 
 def channel(*records, nonce=NONCE):
-    return b"".join(json.dumps({"nonce": nonce, **record}).encode() + b"\n" for record in records)
+    return b"".join(
+        signed(nonce, number, json.dumps(record).encode()) for number, record in enumerate(records)
+    )
 
 
 def verdict(*records, exit=EXIT, more=b""):
@@ -151,13 +154,13 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
-signed = st.dictionaries(
+signed_records = st.dictionaries(
     st.sampled_from(["kind", "id", "ids", "outcome", "when", "answered", "text", "ran", "changed"]),
     st.sampled_from(["ready", "collected", "outcome", "end", "passed", "call"]) | json_values,
 )
 
 
-@given(records=st.lists(signed, max_size=5), more=st.binary(max_size=40))
+@given(records=st.lists(signed_records, max_size=5), more=st.binary(max_size=40))
 def test_no_record_breaks_the_judge(records, more):
     """Inside the process of a check anything can be signed, and grading must go on."""
     found = verdict(READY, *records, more=more)
@@ -216,3 +219,25 @@ def test_a_request_travels_in_ascii():
         "project": "/ü/\udcff",
         "sources": ["a"],
     }
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([0, 2, 3], id="one left out"),
+        pytest.param([0, 1, 1, 2, 3], id="one twice"),
+        pytest.param([0, 2, 1, 3], id="two swapped"),
+    ],
+)
+def test_records_hold_only_in_the_order_they_were_sent(lines):
+    """Whoever sits on the channel can pass on what he likes, and nothing is missed but the run."""
+    sent = channel(*WHOLE).splitlines(keepends=True)
+
+    found = judge(b"".join(sent[line] for line in lines), NONCE, EXIT)
+
+    assert kind(found) == ("agent_error", "protocol")
+
+
+def test_a_record_tells_nothing_to_sign_another_with():
+    """The key itself must not travel: a diverted channel would hand it over."""
+    assert NONCE.encode() not in channel(*WHOLE)

@@ -9,15 +9,12 @@ import pytest
 from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.tree import write_tree
-from pytest_evalarc.grading.cases import pack_rows
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.grade import grade
+from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.submission import read_submission
-from pytest_evalarc.grading.toolchain import Tools
-from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION
-from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Limits, PackRef, Task, TaskBrief
 from pytest_evalarc.packs.durable_kv.oracle import Oracle
 from pytest_evalarc.packs.durable_kv.pack import DurableKv
@@ -177,27 +174,12 @@ def task(root):
 def gradings(tmp_path_factory):
     """Every control of the pack in Python, put to all of its cases."""
     folder = tmp_path_factory.mktemp("durable-kv")
-    lab = Lab(
-        sandbox=Bwrap(),
-        toolchain=Python(),
-        tools=Tools(root=folder / "tools"),
-        work=folder / "work",
-        jobs=3,
-    )
+    lab = PackLab(sandbox=Bwrap(), pack=PACK, work=folder / "work", jobs=3)
 
     def graded(control):
         root = folder / control
         write_tree(root, PACK.control(control, "python"))
-        submission = read_submission(root)
-        return Grading(
-            submission_sha256=submission.sha256,
-            grader_sha256="1" * 64,
-            checks_sha256="2" * 64,
-            status="graded",
-            steps=(),
-            rows=pack_rows(task(folder), PACK, submission, lab),
-            isolation=lab.sandbox.record(task(folder).limits),
-        )
+        return grade(task(folder), read_submission(root), lab)
 
     return {control: graded(control) for control in ("reference", "starter", *MUTANTS)}
 

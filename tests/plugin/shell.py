@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,24 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evalarc import __version__
-from pytest_evalarc.clients.protocol import Needs
+from pytest_evalarc.clients.protocol import ClientBase, Needs
 from pytest_evalarc.clients.stream import read_stream
 from pytest_evalarc.errors import SetupError
-from pytest_evalarc.grading.toolchain import Grader, Step, Tools
+from pytest_evalarc.grading.records import request
+from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
+from pytest_evalarc.grading.toolchains.python import SCRIPTS as GRADERS
 from pytest_evalarc.isolation.command import Command
 from pytest_evalarc.isolation.host import base_python, python_home
 
-RUN = r"""
-read -r nonce
-read -r project
-say() { printf '{"nonce": "%s", "kind": "%s"%s}\n' "$nonce" "$1" "$2"; }
-say ready
-cd "$project"
-if text=$(sh 2>&1); then outcome=passed; else outcome=failed; fi
-say outcome ", \"id\": \"it\", \"outcome\": \"$outcome\", \"when\": \"call\", \"answered\": true,
- \"text\": \"$text\""  | tr -d '\n'
-echo
-say end ', "ran": 1'
+RUN = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from channel import Channel, short
+channel = Channel()
+asked, send = channel.request, channel.send
+send("ready")
+done = subprocess.run(
+    ["/bin/sh"], input=asked["source"], cwd=asked["project"], text=True, errors="replace",
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+)
+word = "failed" if done.returncode else "passed"
+send("outcome", id="it", outcome=word, when="call", answered=True, text=short(done.stdout.strip()))
+send("end", ran=1)
 """
 
 
@@ -45,20 +51,23 @@ class Shell:
     def stage(self, folder: Path) -> None:
         (folder / "bin").mkdir()
         (folder / "bin" / "python3").symlink_to(base_python())
-        (folder / "run.sh").write_text(RUN)
+        (folder / "run.py").write_text(RUN)
+        shutil.copy(GRADERS / "channel.py", folder)
 
     def tools(self, folder: Path) -> Tools:
         return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),))
 
     def steps(self, task: Any, copy: Any, tools: Tools) -> Sequence[Step]:
-        return [Step(name="build", grader=None, stops=True)]
+        return [Step(name="build", graders=(), stops=True)]
 
-    def check(self, task: Any, check: Any, copy: Any, tools: Tools) -> Grader:
+    def check(self, task: Any, check: Any, copy: Any, tools: Tools) -> Graders:
         source = (task.root / check.file).read_text("utf-8")
-        return Grader(
-            argv=("/bin/sh", str(tools.root / "run.sh")),
-            request=lambda nonce: f"{nonce}\n{copy.project}\n{source}".encode(),
+        script = str(tools.root / "run.py")
+        grader = Grader(
+            argv=(str(base_python()), "-I", "-S", "-B", script, str(tools.root)),
+            request=lambda nonce: request(nonce, project=str(copy.project), source=source),
         )
+        return (grader,)
 
 
 class Broken(Shell):
@@ -84,7 +93,7 @@ def pytest_evalarc_toolchains() -> Mapping[str, Callable[[], Any]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShellClient:
+class ShellClient(ClientBase):
     """An agent that is a few lines of shell, run in the trial's project."""
 
     name: str

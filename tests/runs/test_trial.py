@@ -836,7 +836,8 @@ def test_a_timeout_of_the_test_cancels_this_trial_alone(make: Make) -> None:
 
     def expire() -> None:
         stream = trial.folder / "transcript.jsonl"
-        while not (stream.exists() and stream.stat().st_size):
+        until_s = time.monotonic() + 60
+        while not (stream.exists() and stream.stat().st_size) and time.monotonic() < until_s:
             time.sleep(0.01)
         evals.batch.cancelled.set()
 

@@ -1,12 +1,15 @@
 """The record channel: what a grading process reports, on a descriptor no child of it inherits.
 
-Each record is one JSON line with the nonce that arrived on standard input. Descriptor 1 is pointed
-at standard error, so that whatever the submission prints is a diagnostic and never a record.
+Each record is one line: a signature, a space, and JSON. The signature is keyed with the nonce that
+arrived on standard input and covers the record's place in the sequence, so that whoever diverts the
+channel learns nothing to sign with, and can leave out no record. Descriptor 1 is pointed at
+standard error, so that whatever the submission prints is a diagnostic and never a record.
 """
 
 import json
 import os
 import sys
+from _hashlib import hmac_digest  # Of C, so that no part of it can be replaced by another.
 
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 SUPPRESSED = 2000
@@ -27,15 +30,18 @@ class Channel:
         _hide_memory()
 
 
-def _sender(descriptor, nonce, write=os.write, getpid=os.getpid):
-    # Bound here, so that replacing a function of `os` later changes nothing; kept in a closure,
-    # so that no attribute holds the nonce.
-    own = getpid()
+def _sender(descriptor, nonce, write=os.write, getpid=os.getpid, sign=hmac_digest):
+    # Bound here, so that replacing a function later changes nothing; kept in a closure, so that
+    # no attribute holds the key.
+    own, key, sent = getpid(), nonce.encode(), 0
 
     def send(kind: str, **data: object) -> None:
+        nonlocal sent
         if getpid() == own:
-            line = _encode({"nonce": nonce, "kind": kind, **data})
-            write(descriptor, line.encode("ascii") + b"\n")
+            text = _encode({"kind": kind, **data}).encode("ascii")
+            signature = sign(key, b"%d %b" % (sent, text), "sha256").hex().encode("ascii")
+            sent += 1
+            write(descriptor, signature + b" " + text + b"\n")
 
     return send
 

@@ -16,7 +16,7 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Step, Tools
+from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.model.task import Check, Task
 
@@ -78,31 +78,32 @@ class Python:
             modules=[_module(path) for path in sources if _is_importable(path)],
         )
         steps = [
-            Step(name="build", grader=build, stops=True),
-            Step(name="unit_tests", grader=self._own_tests(copy, tools)),
+            Step(name="build", graders=(build,), stops=True),
+            Step(name="unit_tests", graders=self._own_tests(copy, tools)),
         ]
         if task.fmt_check:
             formatter = self._formatter(task, copy, tools, sources)
-            steps.append(Step(name=self.fmt_step, grader=formatter, after_checks=True))
+            steps.append(Step(name=self.fmt_step, graders=formatter, after_checks=True))
         return steps
 
-    def _own_tests(self, copy: GradingCopy, tools: Tools) -> Grader | None:
+    def _own_tests(self, copy: GradingCopy, tools: Tools) -> Graders:
         if not any(_is_test(path) for path in _sources(copy)):
-            return None
-        return self._script(
+            return ()
+        grader = self._script(
             tools,
             "run_unit_tests.py",
             site=str(_site(tools.root)),
             project=str(copy.project),
             fixtures=str(copy.fixtures),
         )
+        return (grader,)
 
     def _formatter(
         self, task: Task, copy: GradingCopy, tools: Tools, sources: Sequence[str]
-    ) -> Grader | None:
+    ) -> Graders:
         """Return ruff over the editable files, by the starter's settings and no others."""
         if not sources:
-            return None
+            return ()
         settings = next(
             (task.starter / name for name in FORMATTER_SETTINGS if (task.starter / name).is_file()),
             None,
@@ -117,11 +118,11 @@ class Python:
             sources=list(sources),
         )
         # The agent has seen the starter, and the copy's settings may have been its own to edit.
-        return grader if settings is None else replace(grader, reads=(task.starter,))
+        return (grader if settings is None else replace(grader, reads=(task.starter,)),)
 
-    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Grader:
+    def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Graders:
         """Return a fresh interpreter that runs the one test of a hidden check."""
-        return self._script(
+        grader = self._script(
             tools,
             "run_check.py",
             check=check.id,
@@ -130,6 +131,7 @@ class Python:
             site=str(_site(tools.root)),
             project=str(copy.project),
         )
+        return (grader,)
 
     def _script(self, tools: Tools, name: str, **data: str | list[str]) -> Grader:
         script = tools.root / "grader" / name

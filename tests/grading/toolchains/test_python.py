@@ -112,7 +112,7 @@ def test_the_build_imports_modules_and_no_scripts(bench, small_task, tmp_path):
         task, copy_of(bench, task, files, tmp_path), bench.tools
     )
 
-    asked = json.loads(build.grader.request("nonce"))
+    asked = json.loads(build.graders[0].request("nonce"))
 
     assert asked["modules"] == [
         "app",
@@ -131,10 +131,10 @@ def test_there_may_be_nothing_to_do(bench, small_task, tmp_path):
     gone = ["app/__init__.py", "app/_fixtures.py", "app/core.py"]
     copy = make_copy(task, bench.submit(task, {}, gone=gone), tmp_path / "copy")
 
-    steps = {step.name: step.grader for step in Python().steps(task, copy, bench.tools)}
+    steps = {step.name: step.graders for step in Python().steps(task, copy, bench.tools)}
 
-    assert steps["unit_tests"] is None
-    assert steps["fmt_check"] is None
+    assert steps["unit_tests"] == ()
+    assert steps["fmt_check"] == ()
 
 
 @slow
@@ -268,7 +268,7 @@ def test_the_interpreter_is_the_hosts_own(bench, small_task, tmp_path):
     task = small_task.load()
     copy = copy_of(bench, task, {"app/core.py": WRONG}, tmp_path)
 
-    grader = Python().check(task, task.checks[0], copy, bench.tools)
+    (grader,) = Python().check(task, task.checks[0], copy, bench.tools)
 
     assert grader.argv[1:4] == ("-I", "-S", "-B")
     assert Path(grader.argv[4]).is_relative_to(bench.tools.root)
