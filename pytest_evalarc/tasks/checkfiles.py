@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
+
+from pytest_evalarc.tasks import rust_source
+from pytest_evalarc.tasks.cargo import build_paths
+from pytest_evalarc.tasks.javascript import CallOfTest, NotJavaScriptError, calls_of_tests
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -29,6 +34,8 @@ class CheckFiles:
     """Where checks are put below `project/`, which no editable path may cover."""
     flaw: Callable[[bytes], Flaw | None] = lambda _source: None
     """Says of a file's content why it is not exactly one test."""
+    build_paths: Callable[[Path], Iterable[str]] = lambda _starter: ()
+    """Returns the paths of a starter that decide what a build runs; none may be editable."""
 
     def id_of(self, file_name: str) -> str | None:
         """Return the id of a check's file, or None when its name does not end as it should."""
@@ -111,8 +118,94 @@ def _has_params(decorator: ast.expr) -> bool:
     )
 
 
+def node_flaw(source: bytes) -> Flaw | None:
+    """Return why a JavaScript file does not hold exactly one test that runs once, or None.
+
+    A test is a call of `test` or `it`, by these names, at the top level of the file. Subtests are
+    calls of a method, as `t.test`. The file is split into tokens, never run.
+    """
+    try:
+        calls = tuple(calls_of_tests(source.decode("utf-8")))
+    except UnicodeDecodeError:
+        return Flaw(None, "is not UTF-8", "save it as UTF-8")
+    except NotJavaScriptError as error:
+        return Flaw(error.line, f"is not JavaScript: {error}", "mend it")
+    if not calls:
+        return Flaw(None, "holds no test", "write one `test(…)` at the top level")
+    refused = (_refused(call) for call in calls)
+    if (flaw := next((flaw for flaw in refused if flaw is not None), None)) is not None:
+        return flaw
+    if len(calls) > 1:
+        hint = "move each into a file of its own"
+        return Flaw(calls[1].line, f"holds {len(calls)} tests, not exactly one", hint)
+    return None
+
+
+def _refused(call: CallOfTest) -> Flaw | None:
+    """Return why a call does not make one test that runs once."""
+    hint = "write one `test(…)` at the top level of the file"
+    if call.is_suite:
+        return Flaw(call.line, f"groups tests with `{call.word}`", hint)
+    if call.method:
+        return Flaw(
+            call.line, f"its test is `{call.word}.{call.method}`, which proves nothing", hint
+        )
+    if call.depth:
+        return Flaw(call.line, "its test stands inside something, so it may not run once", hint)
+    return None
+
+
+def rust_flaw(source: bytes) -> Flaw | None:
+    """Return why a Rust file does not hold exactly one test that runs once, or None.
+
+    A test is a function with the attribute `#[test]` at the top level of the file. The file is
+    split into tokens, never compiled, so a test that a macro makes is none.
+    """
+    try:
+        tests = tuple(rust_source.tests(source.decode("utf-8")))
+    except UnicodeDecodeError:
+        return Flaw(None, "is not UTF-8", "save it as UTF-8")
+    except rust_source.NotRustError as error:
+        return Flaw(error.line, f"is not Rust: {error}", "mend it")
+    if not tests:
+        return Flaw(None, "holds no test", "write one `#[test] fn …` at the top level")
+    if len(tests) > 1:
+        hint = "move each into a file of its own"
+        line = tests[1].attribute.line
+        return Flaw(line, f"holds {len(tests)} tests, not exactly one", hint)
+    return _rust_refused(tests[0])
+
+
+_PROVES_NOTHING = {
+    "ignore": "never runs",
+    "should_panic": "passes whatever it is that panics",
+    "cfg": "may not be there",
+    "cfg_attr": "may be another",
+}
+"""What becomes of a test by a further attribute."""
+
+
+def _rust_refused(test: rust_source.Test) -> Flaw | None:
+    """Return why a test is not one that is sure to run, and to have passed when it returns."""
+    path, line = test.attribute.path, test.attribute.line
+    if path != "test":
+        hint = "use `#[test]` itself, which needs nothing but the compiler"
+        return Flaw(line, f"its test is made by `#[{path}]`", hint)
+    if test.depth:
+        hint = "write one `#[test] fn …` at the top level of the file"
+        return Flaw(line, "its test stands inside something, so it may not run once", hint)
+    if test.name is None:
+        return Flaw(line, "its test is no plain function", "write `#[test] fn …`")
+    if found := next((name for name in test.others if name in _PROVES_NOTHING), None):
+        problem = f"its test is `#[{found}]`, so it {_PROVES_NOTHING[found]}"
+        return Flaw(line, problem, "take the attribute away")
+    return None
+
+
 _BY_TOOLCHAIN = {
     "python": CheckFiles(suffix=".py", flaw=python_flaw),
-    "rust": CheckFiles(suffix=".rs", places=("checks", "tests")),
-    "node": CheckFiles(suffix=".test.mjs"),
+    "rust": CheckFiles(
+        suffix=".rs", places=("checks", "tests"), flaw=rust_flaw, build_paths=build_paths
+    ),
+    "node": CheckFiles(suffix=".test.mjs", flaw=node_flaw),
 }

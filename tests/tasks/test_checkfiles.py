@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evalarc.tasks.checkfiles import check_files, python_flaw
+from pytest_evalarc.tasks.checkfiles import check_files, node_flaw, python_flaw
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,67 @@ def test_anything_but_one_test_is_told_with_its_line(
 def test_a_checks_id_is_its_files_stem(toolchain: str, file: str, name: str | None) -> None:
     """Items, results and `[checks.<id>]` all meet in this one name."""
     assert check_files(toolchain).id_of(file) == name
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "test('a', () => {});",
+        "it('a', () => {});",
+        "#!/usr/bin/env node\nimport test from 'node:test';\ntest('a', () => {});",
+        "import { it, test } from 'node:test';\nawait it ('a', async () => {});",
+        "// test('b')\n/* it('c')\n test('d') */ test('a', () => {});",
+        "const s = 'test(1)' + \"it(2)\" + `test(3) ${`it(${4})`} it(5)`;\ntest('a', () => {});",
+        "const r = /[/'\"`]test(/;\nconst q = (1) / 2 / s;\ntest('a', () => {});",
+        "test('a', (t) => {\n  t.test('sub', () => {});\n  if (/x/.test('x')) it\n});",
+        "function test(name, f) {}\nconst o = { test: 1 };\ntest('a', () => {});",
+        "const a = { b: [1] }\n/re'/.exec(a)\ntest('a', () => {});",
+        "test(`a ${'}'}`, () => {});",
+    ],
+)
+def test_one_call_of_test_at_the_top_level_is_a_check(source: str) -> None:
+    """What only looks like a call, in a comment or a text, is none; subtests are methods."""
+    assert node_flaw(source.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "problem"),
+    [
+        ("", None, "holds no test"),
+        ("// test('a', () => {})", None, "holds no test"),
+        ("t.test('a', () => {});", None, "holds no test"),
+        ("test", None, "holds no test"),
+        ("test.", None, "holds no test"),
+        ("test('a', f);\n`\n`; it('b', f);", 3, "holds 2 tests"),
+        ("test('a', () => {\n  test('b', f);\n});", 2, "stands inside something"),
+        ("for (const c of cases) {\n  test(c, f);\n}", 2, "stands inside something"),
+        ("`${test('a', f)}`;", 1, "stands inside something"),
+        ("test.skip('a', f);", 1, "its test is `test.skip`"),
+        ("\nit.todo('a');", 2, "its test is `it.todo`"),
+        ("describe('a', () => { it('b', f); });", 1, "groups tests with `describe`"),
+        ("test('a', () => f(", 1, "is not JavaScript: `(` is not closed"),
+        ("test('a', () => {)", 1, "is not JavaScript: `)` closes nothing"),
+        ("test('a\n', f);", 1, "is not JavaScript: a string does not end"),
+        ("\n`${a", 2, "is not JavaScript: `${` is not closed"),
+        ("\n`a", 2, "is not JavaScript: a template does not end"),
+        ("/* test('a', f);", None, "is not JavaScript: a comment does not end"),
+    ],
+)
+def test_anything_but_one_call_is_told_with_its_line(
+    source: str, line: int | None, problem: str
+) -> None:
+    """A loop over tests, a skipped one and a group each count as something else than one."""
+    flaw = node_flaw(source.encode())
+
+    assert flaw is not None
+    assert problem in flaw.problem
+    assert line is None or flaw.line == line
+    assert flaw.hint
+
+
+def test_a_javascript_check_is_utf_8() -> None:
+    """Node reads nothing else, and would quietly put marks where bytes were."""
+    flaw = node_flaw("test('é', f)".encode("latin-1"))
+
+    assert flaw is not None
+    assert flaw.problem == "is not UTF-8"
