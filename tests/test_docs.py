@@ -12,7 +12,7 @@ import pytest
 
 from pytest_evalarc import hookspecs
 from pytest_evalarc.counting.outcome import CauseKind
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.lab import FileLab
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.local import Local
@@ -170,7 +170,7 @@ def test_the_page_on_extending_lists_every_hook_and_fixture() -> None:
 
 def test_the_page_on_the_environment_lists_every_variable(tmp_path: Path) -> None:
     """A variable that is set for trials and told nowhere is a difference nobody can find."""
-    lab = Lab(
+    lab = FileLab(
         sandbox=Local(), toolchain=Python(), tools=Python().tools(tmp_path / "tools"), work=tmp_path
     )
     # Whatever starts a program in a folder says so in PWD; it is none of ours.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self, TypeAlias
 
 from pytest_evalarc.isolation.command import Command, Exit
 from pytest_evalarc.isolation.layout import RunLayout
@@ -22,7 +22,11 @@ class Needs:
     domains: tuple[str, ...] = ()
     """Hosts it must reach; none for a client without a model."""
     key_env: str | None = None
-    """The environment variable that carries its key."""
+    """The variable of the harness's environment that carries its key."""
+    env: tuple[str, ...] = ()
+    """Further variables of the harness's environment that it gets, by name."""
+    reads: tuple[Path, ...] = ()
+    """Folders of the host that its program lies in or rests on."""
     skill_folder: str = ".agents/skills"
     """Where it looks for skills, as a POSIX path below the project."""
     reports_cost: bool = False
@@ -55,6 +59,10 @@ class Script:
     """A recorded stream to print instead of a report of one's own actions."""
 
 
+Watcher: TypeAlias = Callable[[bytes], bool]
+"""Sees each chunk of one session's stdout; True once the session has delivered its end."""
+
+
 class Client(Protocol):
     """An agent, seen from outside: it builds a command and reads a transcript."""
 
@@ -64,8 +72,8 @@ class Client(Protocol):
         ...
 
     @property
-    def version(self) -> str:
-        """The version that results name."""
+    def version(self) -> str | None:
+        """The version that results name; None when it is not known without running something."""
         ...
 
     @property
@@ -76,6 +84,48 @@ class Client(Protocol):
     @property
     def embedded(self) -> bool:
         """Whether it is played from a script, without a model."""
+        ...
+
+    def configured(
+        self,
+        label: str,
+        *,
+        command: tuple[str, ...],
+        key_env: str | None,
+        model: str | None,
+        settings: JsonObject,
+    ) -> Client:
+        """Return the client that a label names: this one with what the label's table says.
+
+        Args:
+            label: How paths, ids and options call it.
+            command: What starts it; empty leaves that to the client.
+            key_env: The variable that carries its key; None leaves that to the client.
+            model: The model of the label's sessions; None leaves that to the client.
+            settings: Model settings of the client's own making.
+
+        Raises:
+            UsageError: The client cannot be that.
+        """
+        ...
+
+    def missing(self) -> str | None:
+        """Return why no session can start on this host, as a sentence; None when it can."""
+        ...
+
+    def sha256(self) -> str | None:
+        """Return the digest of the client's program; None when it is not known."""
+        ...
+
+    def stage(self, folder: Path) -> None:
+        """Put what the client's sessions run from into an empty folder."""
+        ...
+
+    def watcher(self) -> Watcher | None:
+        """Return what watches a new session for its end; None when only its exit tells.
+
+        A session that delivered its end and stays alive is ended, and counts as completed.
+        """
         ...
 
     def launch(
@@ -122,3 +172,26 @@ class Client(Protocol):
             OSError: The captured stream cannot be read at all.
         """
         ...
+
+
+class ClientBase:
+    """What a client answers that has nothing of its own to say; a convenience, not a duty."""
+
+    def configured(self, label: str, **_: object) -> Self:  # noqa: ARG002
+        """Return this very client: what its label says reaches it at the launch."""
+        return self
+
+    def missing(self) -> str | None:
+        """Return None: nothing is known to be missing."""
+        return None
+
+    def sha256(self) -> str | None:
+        """Return None: the program is not known."""
+        return None
+
+    def stage(self, folder: Path) -> None:
+        """Leave the folder empty."""
+
+    def watcher(self) -> Watcher | None:
+        """Return None: a session ends when its process does."""
+        return None

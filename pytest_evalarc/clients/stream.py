@@ -21,7 +21,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from pytest_evalarc.clients.lines import read_events
+from pytest_evalarc.clients.lines import LINE_BYTES, decode_event, read_events
 from pytest_evalarc.model.base import Count, JsonObject, Model
 from pytest_evalarc.model.transcript import Completion, ToolCall, Transcript, Usage
 
@@ -124,6 +124,41 @@ def relative_target(target: str, cwd: str | None) -> str:
         return normpath(target)
     folder, whole = normpath(cwd), PurePosixPath(normpath(join(cwd, target)))
     return str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
+
+
+class CompletionWatch:
+    """Sees a stream as it comes, in any chunks; one for each session.
+
+    It knows a completion event by the plain word alone, which is how the embedded clients write
+    it: a stream that spells the word with escapes is read all the same, and is not ended early.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._is_finished = False
+
+    def __call__(self, chunk: bytes) -> bool:
+        """Take the next chunk; return whether a completion event has come, now or before."""
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            self._add(line)
+            self._is_finished = self._is_finished or _is_completion(bytes(self._line))
+            self._line.clear()
+        self._add(rest)
+        return self._is_finished
+
+    def _add(self, part: bytes) -> None:
+        # One byte more than is ever decoded keeps a line too long from passing for an event.
+        self._line += part[: max(0, LINE_BYTES + 1 - len(self._line))]
+
+
+def _is_completion(line: bytes) -> bool:
+    if b"completion" not in line or len(line) > LINE_BYTES:
+        return False
+    try:
+        return isinstance(_EVENTS.validate_python(decode_event(line)), Completed)
+    except ValidationError:
+        return False
 
 
 class _Reader:

@@ -291,7 +291,10 @@ def _reason_to_stop(
     if watch.output_limit_bytes is not None and running.output_bytes > watch.output_limit_bytes:
         return Ended.OUTPUT, 0.0
     due_s, reason = min(bounds)
-    return (reason, 0.0) if due_s <= now else (None, due_s - now)
+    if due_s > now:
+        return None, due_s - now
+    # A result that is there counts, whichever bound then ends the process.
+    return (Ended.FINISHED if delivered_s else reason), 0.0
 
 
 def _never_started(detail: str, started_s: float) -> Exit:

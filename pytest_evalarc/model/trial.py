@@ -65,6 +65,10 @@ class PlanDoc(Model):
     """The built-in or registered client behind the label."""
     model: str | None = None
     settings: JsonObject = {}
+    command: tuple[str, ...] = ()
+    """What starts the client; empty is the client's own choice."""
+    key_env: str | None = None
+    """The variable that carries the client's key; None is the client's own choice."""
     treatment: Name | None = None
     deadlines_secs: Deadlines
     sandbox: Name

@@ -63,13 +63,22 @@ def as_client(
     Raises:
         UsageError: There is no such label, its table is wrong, or a setting is.
     """
-    return client_label(
+    found = client_label(
         label,
         _client_tables(config.rootpath),
         known=registry.clients.names,
         model=options.text("model"),
         settings=dict(setting(text) for text in options.texts("model-setting")),
     )
+    # Asked for its mistakes alone: the client itself is made again from the plan.
+    registry.clients.get(found.kind).configured(
+        found.label,
+        command=found.command,
+        key_env=found.key_env,
+        model=found.model,
+        settings=found.settings,
+    )
+    return found
 
 
 def _client_tables(root: Path) -> Mapping[str, Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -31,7 +32,13 @@ from pytest_evalarc.runs.batch import Batch, Parts, sandbox_name
 from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.folders import Folders
 from pytest_evalarc.runs.once import once
-from pytest_evalarc.runs.plan import check_plan, make_audit_plan, make_plan
+from pytest_evalarc.runs.plan import (
+    check_host,
+    check_plan,
+    make_audit_plan,
+    make_plan,
+    planned_client,
+)
 from pytest_evalarc.runs.request import ClientLabel, Request
 from pytest_evalarc.runs.trial import Trial, cancelled, read_transcript, run_trial
 from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
@@ -233,11 +240,14 @@ class EvalSession:
         Raises:
             UsageError: The client has nothing to play, or cannot be treated that way.
         """
-        client = self.registry.clients.get(handle.plan.client_kind)
+        client = planned_client(handle.plan, self.registry.clients.get)
         treatment = handle.plan.treatment
         check_plan(
             handle.task, client, self.registry.treatments.get(treatment) if treatment else None
         )
+        # What is finished is read back on any host.
+        if not (handle.folder / "result.json").exists():
+            check_host(client, os.environ)
 
     # What is produced once.
 
@@ -280,7 +290,9 @@ class EvalSession:
             handle.folder / "result.json",
             TrialResult,
             produce,
-            lost=lambda error: cancelled(handle.plan, handle.entry, trial.client, error),
+            lost=lambda error: cancelled(
+                handle.plan, handle.entry, trial.client, error, folder=handle.folder
+            ),
         )
         if ran:
             self.config.hook.pytest_evalarc_trial_finished(result=result, folder=handle.folder)
@@ -292,7 +304,7 @@ class EvalSession:
             plan=handle.plan,
             entry=handle.entry,
             task=handle.task,
-            client=self.registry.clients.get(handle.plan.client_kind),
+            client=planned_client(handle.plan, self.registry.clients.get),
             treatment=self.registry.treatments.get(treatment) if treatment else None,
             batch=self.batch(sandbox),
             folder=handle.folder,
@@ -372,9 +384,13 @@ class EvalSession:
         entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
         if entry is None:
             return
-        client = self.registry.clients.get(plan.client_kind)
+        client = planned_client(plan, self.registry.clients.get)
         result = begun.with_name("result.json")
-        once(result, TrialResult, lambda: cancelled(plan, entry, client, None))
+        once(
+            result,
+            TrialResult,
+            lambda: cancelled(plan, entry, client, None, folder=result.parent),
+        )
         begun.unlink(missing_ok=True)
 
     @property

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from pytest_evalarc.clients.embedded.client import program_files
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import remove_tree, write_tree
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.lab import FileLab
 from pytest_evalarc.grading.toolchain import Toolchain
 from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.isolation.preflight import preflight
@@ -27,7 +26,6 @@ from pytest_evalarc.runs.request import Request
 from pytest_evalarc.treatments.protocol import Treatment
 
 USER_DATA_ROOTS = ("/home", "/root", "/mnt", "/media", "/Users", "/Volumes")
-EMBEDDED = "embedded"
 
 
 class StagedDoc(Model):
@@ -117,7 +115,7 @@ class Batch:
         finally:
             remove_tree(folder)
 
-    def lab(self, task: Task) -> Lab:
+    def lab(self, task: Task) -> FileLab:
         """Return the lab that grades a task's submissions, its tools staged.
 
         Raises:
@@ -131,7 +129,7 @@ class Batch:
         sandbox = self.sandbox
         work = self.folders.work / "grading"
         work.mkdir(exist_ok=True)
-        return Lab(
+        return FileLab(
             sandbox=sandbox,
             toolchain=toolchain,
             tools=toolchain.tools(self.stage(toolchain.name, toolchain.version, toolchain.stage)),
@@ -165,11 +163,14 @@ class Batch:
             )
         return folder
 
-    def client_program(self, client: Client) -> Path:
-        """Return the folder that holds a client's program, staged."""
-        return self.stage(
-            EMBEDDED, client.version, lambda folder: write_tree(folder, program_files())
-        )
+    def client_program(self, label: str, client: Client) -> Path:
+        """Return the folder that holds what the sessions of a label run from, staged.
+
+        Raises:
+            InfrastructureError: The batch began with another version or program of the client.
+        """
+        version = " ".join(fact for fact in (client.version, client.sha256()) if fact)
+        return self.stage(f"client-{label}", version, client.stage)
 
     @cached_property
     def deny_read(self) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from pytest_evalarc.errors import SubmissionError, UsageError, nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.lab import FileLab
 from pytest_evalarc.grading.submission import make_control
 from pytest_evalarc.model.audit import ControlDoc
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
@@ -50,7 +50,7 @@ def run_control(task: Task, control: str, batch: Batch) -> ControlDoc:
     )
 
 
-def _graded(task: Task, control: str, project: Path, lab: Lab) -> Grading:
+def _graded(task: Task, control: str, project: Path, lab: FileLab) -> Grading:
     built = REFERENCE if control == REFERENCE_REPEAT else control
     try:
         submission = make_control(task, built, project)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
-from pytest_evalarc.clients.embedded.client import client_sha256
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.counting.outcome import code_view, decide_outcome, success_of
 from pytest_evalarc.isolation.host import os_name
@@ -30,6 +30,7 @@ from pytest_evalarc.model.trial import (
     TrialResult,
     Versioned,
 )
+from pytest_evalarc.runs.redaction import Redaction
 
 
 @dataclass
@@ -55,7 +56,15 @@ class Draft:
     treatment: TreatmentRef | None = None
     grading: Grading | None = None
     expectations: Expectations | None = None
+    redaction: Redaction = field(default_factory=Redaction)
+    """Strikes the client's secrets out of the result."""
+    redacted_files: tuple[str, ...] = ()
     stages_s: dict[str, float] = field(default_factory=dict)
+
+    def strike(self, folder: Path) -> None:
+        """Strike the client's secrets out of all that is kept in the result folder."""
+        struck = self.redaction.strike(folder)
+        self.redacted_files = tuple(sorted({*self.redacted_files, *struck}))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -77,7 +86,7 @@ class Draft:
             grading=self.grading,
             decisions=self.expectations.decisions if self.expectations else (),
         )
-        return TrialResult(
+        result = TrialResult(
             schema_version=SCHEMA_VERSION,
             task=self.plan.task,
             client=self._client(),
@@ -104,15 +113,17 @@ class Draft:
             code=code_view(self.grading, fmt_step=self.fmt_step) if self.grading else None,
             gradings=(self.grading,) if self.grading else (),
             expectations=self.expectations,
+            redacted_files=self.redacted_files,
             stages_secs=self.stages_s,
             outcome=outcome,
             cause=cause,
             success=success_of(outcome),
         )
+        return self.redaction.document(result)
 
     def _client(self) -> Versioned:
-        digest = client_sha256() if self.client.embedded else None
-        return Versioned(name=self.plan.client, version=self.client.version, sha256=digest)
+        client = self.client
+        return Versioned(name=self.plan.client, version=client.version, sha256=client.sha256())
 
     def _level(self) -> Literal["enforced", "exploratory", "trusted_local"]:
         if self.isolation is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.counting.plan import planned_trials
-from pytest_evalarc.errors import UsageError
+from pytest_evalarc.errors import SetupError, UsageError
 from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.runs.request import ClientLabel, Request
+from pytest_evalarc.runs.session import given_env
 from pytest_evalarc.treatments.protocol import Treatment
 
 DEFAULT_TREATMENT = "skills"
@@ -44,11 +47,47 @@ def make_plan(task: Task, request: Request, label: ClientLabel, *, sandbox: str)
         client_kind=label.kind,
         model=label.model,
         settings=label.settings,
+        command=label.command,
+        key_env=label.key_env,
         treatment=treatment_name(task, request),
         deadlines_secs=task.deadlines,
         sandbox=sandbox,
         trials=planned_trials(configurations(task, request), request.trials),
     )
+
+
+def planned_client(plan: PlanDoc, clients: Callable[[str], Client]) -> Client:
+    """Return the client of a plan: the registered one, with what the plan says of its label.
+
+    Args:
+        plan: The plan.
+        clients: Returns a registered client by its kind.
+
+    Raises:
+        UsageError: There is none of that kind, or it cannot be what its label says.
+    """
+    return clients(plan.client_kind).configured(
+        plan.client,
+        command=plan.command,
+        key_env=plan.key_env,
+        model=plan.model,
+        settings=plan.settings,
+    )
+
+
+def check_host(client: Client, environ: Mapping[str, str]) -> None:
+    """Refuse to start trials whose client this host cannot start.
+
+    Raises:
+        UsageError: Its program, or a variable that it is to get, is not there.
+    """
+    missing = client.missing()
+    if missing is not None:
+        raise UsageError(f"client {client.name}", missing)
+    try:
+        given_env(client.needs, environ)
+    except SetupError as error:
+        raise UsageError(error.where, error.problem, error.hint) from error
 
 
 def check_plan(task: Task, client: Client, treatment: Treatment | None) -> None:

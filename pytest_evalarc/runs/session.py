@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from pytest_evalarc.grading.lab import SYSTEM_PATH, Lab
+from pytest_evalarc.clients.protocol import Needs, Watcher
+from pytest_evalarc.errors import SetupError
+from pytest_evalarc.grading.lab import SYSTEM_PATH, FileLab
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit, Policy, Wrapped
 from pytest_evalarc.isolation.layout import RunLayout
@@ -16,6 +19,7 @@ from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.transcript import Transcript
 from pytest_evalarc.model.trial import Execution
+from pytest_evalarc.runs.redaction import SECRET_BYTES
 from pytest_evalarc.treatments.protocol import Staged
 
 TRANSCRIPT = "transcript.jsonl"
@@ -29,14 +33,16 @@ STARTUP_S = 120.0
 class Ready:
     """A trial that is prepared: nothing is left to do but to start its client."""
 
-    lab: Lab
+    lab: FileLab
     staged: Staged | None
     policy: Policy
     wrapped: Wrapped
     """The client as the host starts it."""
+    watcher: Watcher | None = None
+    """Tells from the client's output that it has delivered its end."""
 
 
-def session_env(layout: RunLayout, lab: Lab) -> dict[str, str]:
+def session_env(layout: RunLayout, lab: FileLab) -> dict[str, str]:
     """Return the whole environment of a client session; equal in all configurations."""
     return {
         "HOME": str(layout.home),
@@ -50,6 +56,32 @@ def session_env(layout: RunLayout, lab: Lab) -> dict[str, str]:
         "LANG": "C.UTF-8",
         **lab.tools.env,
     }
+
+
+def given_env(needs: Needs, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the harness's own environment that a client is to get.
+
+    Raises:
+        SetupError: One of them is not set, or is too short for a key.
+    """
+    wanted = (*needs.env, *((needs.key_env,) if needs.key_env else ()))
+    for name in wanted:
+        if name not in environ:
+            hint = f"export {name} before pytest is started"
+            raise SetupError(f"variable {name}", "is not set, and the client is to get it", hint)
+    if needs.key_env and not secrets_of(needs, environ):
+        raise SetupError(
+            f"variable {needs.key_env}",
+            f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
+            "what is as short could not be struck out of what is kept",
+        )
+    return {name: environ[name] for name in wanted}
+
+
+def secrets_of(needs: Needs, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what must not reach anything stored: the client's key, where there is one."""
+    key = environ.get(needs.key_env, "") if needs.key_env else ""
+    return (key,) if len(os.fsencode(key.strip())) >= SECRET_BYTES else ()
 
 
 def policy_document(policy: Policy) -> JsonValue:
@@ -93,6 +125,7 @@ def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
                 startup_s=STARTUP_S,
                 output_limit_bytes=TRANSCRIPT_BYTES,
                 polite=True,
+                is_finished=ready.watcher,
                 cancelled=ready.lab.cancelled,
             ),
             stdout=Capture(TRANSCRIPT_BYTES, file=stream),

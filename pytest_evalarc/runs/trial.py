@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import Lab
+from pytest_evalarc.grading.lab import FileLab
 from pytest_evalarc.grading.submission import Submission, copy_fixtures, copy_starter
 from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
+from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
@@ -32,15 +34,19 @@ from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.evidence import keep_evidence, keep_submission, keep_traceback, told
 from pytest_evalarc.runs.findings import look_outside
+from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.scripts import script_for
 from pytest_evalarc.runs.session import (
     TRANSCRIPT,
     Ready,
     execution_of,
+    given_env,
     policy_document,
     run_session,
+    secrets_of,
     session_env,
 )
+from pytest_evalarc.runs.visible import require_visible
 from pytest_evalarc.tasks.plugins import plugins_in
 from pytest_evalarc.treatments.protocol import Staged, Treatment
 
@@ -95,7 +101,12 @@ def run_trial(trial: Trial) -> TrialResult:
 
 
 def cancelled(
-    plan: PlanDoc, entry: PlannedTrial, client: Client, error: BaseException | None
+    plan: PlanDoc,
+    entry: PlannedTrial,
+    client: Client,
+    error: BaseException | None,
+    *,
+    folder: Path | None = None,
 ) -> TrialResult:
     """Return the result of a trial that was cut off: cancelled, and never run again.
 
@@ -104,8 +115,12 @@ def cancelled(
         entry: The trial.
         client: Its client.
         error: What cut it off; None for the death of the process that ran it.
+        folder: Its result folder, in which a process that died could not strike secrets out.
     """
     draft = Draft(plan=plan, entry=entry, client=client)
+    draft.redaction = Redaction(secrets_of(client.needs, os.environ))
+    if folder is not None:
+        draft.strike(folder)
     draft.cancellation = _cut_off_by(error)
     return draft.result()
 
@@ -145,20 +160,37 @@ def _run_stages(trial: Trial, draft: Draft) -> None:
     ready = _prepared(trial, draft)
     if ready is None:
         return
-    with draft.stage("session"):
-        exit = _session(trial, draft, ready)
-    if draft.setup is not None:
-        return
-    # The client is dead, and so is all it started: what it left can be read at rest. It is kept
-    # before anything is made of it, so that no later failure loses it.
-    with draft.stage("keep"):
-        submission = _keep(trial, draft, ready.lab)
+    with _struck(trial, draft):
+        with draft.stage("session"):
+            exit = _session(trial, draft, ready)
+        if draft.setup is not None:
+            return
+        # The client is dead, and so is all it started: what it left can be read at rest. It is
+        # kept before anything is made of it, so that no later failure loses it.
+        with draft.stage("keep"):
+            submission = _keep(trial, draft, ready.lab)
     transcript = _read_session(trial, draft, exit, ready)
     if submission is not None:
-        with draft.stage("grade"):
-            draft.grading = _graded(trial, submission, ready.lab)
+        with draft.stage("grade"), _struck(trial, draft):
+            draft.grading = _graded(trial, _as_left(trial, draft, submission), ready.lab)
     if trial.treatment is not None and trial.is_treated:
         _decide(trial, trial.treatment, draft, ready.staged, transcript)
+
+
+@contextlib.contextmanager
+def _struck(trial: Trial, draft: Draft) -> Iterator[None]:
+    """Leave no secret of the client's in the result folder, whatever cuts the block off."""
+    try:
+        yield
+    finally:
+        draft.strike(trial.folder)
+
+
+def _as_left(trial: Trial, draft: Draft, submission: Submission) -> Submission:
+    """Return what is graded: the kept copy, unless secrets were struck out of that."""
+    if any(path.startswith(f"{submission.root.name}/") for path in draft.redacted_files):
+        return replace(submission, root=trial.layout.project)
+    return submission
 
 
 def _prepared(trial: Trial, draft: Draft) -> Ready | None:
@@ -191,13 +223,22 @@ def _prepare(trial: Trial, draft: Draft) -> Ready:
     draft.isolation = lab.sandbox.record(trial.task.limits)
     _make_run_folder(trial)
     staged = _treat(trial, draft)
-    program = trial.batch.client_program(trial.client)
+    program = trial.batch.client_program(trial.plan.client, trial.client)
     command = _command(trial, lab, staged, program)
+    draft.redaction = Redaction(command.secrets)
     policy = _policy(trial, lab, staged, program)
+    if lab.sandbox.name != "local":
+        require_visible(Path(command.argv[0]), policy)
     draft.policy = policy_document(policy)
     write_atomic(trial.folder / f"{lab.sandbox.name}.json", dumps(draft.policy))
     _require_in_time(trial, time.monotonic() - started_s)
-    return Ready(lab=lab, staged=staged, policy=policy, wrapped=lab.sandbox.wrap(command, policy))
+    return Ready(
+        lab=lab,
+        staged=staged,
+        policy=policy,
+        wrapped=lab.sandbox.wrap(command, policy),
+        watcher=trial.client.watcher(),
+    )
 
 
 def _make_run_folder(trial: Trial) -> None:
@@ -235,14 +276,14 @@ def _noise(task: Task) -> tuple[Plugin, ...]:
     return tuple(plugin for plugin in beside if os.path.realpath(plugin.root) not in own)
 
 
-def _command(trial: Trial, lab: Lab, staged: Staged | None, program: Path) -> Command:
+def _command(trial: Trial, lab: FileLab, staged: Staged | None, program: Path) -> Command:
     settings = trial.plan.settings
     return trial.client.launch(
         trial.task.brief,
         trial.layout,
-        python=lab.tools.bins[0] / "python3",
+        python=base_python(),
         program_dir=program,
-        env={**session_env(trial.layout, lab), **(staged.env if staged else {})},
+        env=_env(trial, lab, staged),
         model=trial.plan.model,
         settings=settings,
         script=script_for(
@@ -256,10 +297,24 @@ def _command(trial: Trial, lab: Lab, staged: Staged | None, program: Path) -> Co
     )
 
 
-def _policy(trial: Trial, lab: Lab, staged: Staged | None, program: Path) -> Policy:
-    reads = (trial.layout.root, program, lab.tools.root, *lab.tools.reads)
+def _env(trial: Trial, lab: FileLab, staged: Staged | None) -> dict[str, str]:
+    """Return the whole environment of the session, the client's key included.
+
+    Raises:
+        SetupError: A variable that the client is to get is not there, or is one of ours.
+    """
+    ours = {**session_env(trial.layout, lab), **(staged.env if staged else {})}
+    given = given_env(trial.client.needs, os.environ)
+    if clash := sorted(ours.keys() & given):
+        problem = "is set by every session, so the client cannot get the harness's own"
+        raise SetupError(f"variable {clash[0]}", problem, "take it out of the client's table")
+    return {**ours, **given}
+
+
+def _policy(trial: Trial, lab: FileLab, staged: Staged | None, program: Path) -> Policy:
+    reads = (trial.layout.root, program, python_home(), lab.tools.root, *lab.tools.reads)
     return Policy(
-        read=(*reads, *(staged.reads if staged else ())),
+        read=(*reads, *trial.client.needs.reads, *(staged.reads if staged else ())),
         deny_read=trial.batch.deny_read,
         write=trial.layout.writable,
         domains=trial.client.needs.domains,
@@ -292,7 +347,7 @@ def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
     return exit
 
 
-def _keep(trial: Trial, draft: Draft, lab: Lab) -> Submission | None:
+def _keep(trial: Trial, draft: Draft, lab: FileLab) -> Submission | None:
     """Keep what was left; None, and the grading in the draft, when there is nothing to grade."""
     lost = keep_evidence(trial.layout.evidence, trial.folder)
     if lost is not None:
@@ -324,7 +379,7 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
     return transcript
 
 
-def _graded(trial: Trial, submission: Submission, lab: Lab) -> Grading:
+def _graded(trial: Trial, submission: Submission, lab: FileLab) -> Grading:
     """Grade the kept copy, in a folder that the client never held."""
     try:
         return grade(trial.task, submission, lab, outputs=trial.folder / "grading")
@@ -333,7 +388,7 @@ def _graded(trial: Trial, submission: Submission, lab: Lab) -> Grading:
 
 
 def _broken(
-    trial: Trial, lab: Lab, error: Exception, *, submission: Submission | None = None
+    trial: Trial, lab: FileLab, error: Exception, *, submission: Submission | None = None
 ) -> Grading:
     """Return the grading that broke on our side, so that the trial is excluded and not failed."""
     keep_traceback(error, trial.folder)

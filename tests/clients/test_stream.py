@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalarc.clients.stream import read_stream, relative_target
+from pytest_evalarc.clients.stream import CompletionWatch, read_stream, relative_target
 from pytest_evalarc.model.transcript import Transcript, Usage
 
 START = {"type": "start", "format": "evalarc.stream.v1", "cwd": "/run/project", "skills": ["tidy"]}
@@ -234,3 +234,60 @@ def test_a_stream_cut_anywhere_never_shows_more_than_the_whole(
     assert all(call.is_error in (None, False) for call in read.tool_calls)
     torn = length not in (0, len(whole)) and whole[length - 1 : length + 1].count(b"\n") == 0
     assert not (torn and read.interpreted)
+
+
+# The end of a session, seen as it comes.
+
+
+@given(st.binary(max_size=40), st.lists(st.integers(1, 60), max_size=8))
+def test_a_completion_is_seen_however_the_stream_is_cut(noise: bytes, sizes: list[int]) -> None:
+    """Chunks end where the pipe was full, never where a line does."""
+    data = noise.replace(b"\n", b"") + b"\n" + stream(START, CALL, RESULT, END)
+    watch, seen = CompletionWatch(), []
+    for size in sizes:
+        seen.append(watch(data[:size]))
+        data = data[size:]
+
+    assert watch(data)
+    assert watch(b"")
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"response","text":"completion"}',
+        b'{"type":"tool_result","id":"1","is_error":false,"content":"{\\"type\\":\\"completion\\"}"}',
+        b'{"type":"completion"}',
+        b'{"type":"completion","is_error":false',
+        b'x{"type":"completion","is_error":false}',
+        b'{"type":"completion","type":"completion","is_error":false}',
+        b"completion",
+        b'"completion"',
+    ],
+)
+def test_what_is_no_completion_event_ends_no_session(line: bytes) -> None:
+    """A session that only talks of its end would be cut off in the middle of its work."""
+    watch = CompletionWatch()
+
+    assert not watch(line + b"\n")
+    assert not watch(json.dumps(END).encode())
+    assert not watch(b" ")
+    assert watch(b"\n")
+
+
+def test_an_error_is_an_end_too() -> None:
+    """The session is over, whatever its client thinks of it."""
+    assert CompletionWatch()(stream({**END, "is_error": True}))
+
+
+def test_a_line_too_long_to_be_an_event_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood without a newline is cut by its deadline, not by the machine's memory."""
+    monkeypatch.setattr("pytest_evalarc.clients.stream.LINE_BYTES", 100)
+    watch, end = CompletionWatch(), json.dumps(END).encode()
+
+    for _ in range(100):
+        assert not watch(b" " * 90)
+    assert len(watch._line) == 101
+    assert not watch(end + b"\n")
+    assert watch(end + b"\n")

@@ -149,6 +149,20 @@ def test_a_delivered_result_is_kept_although_the_process_hangs(sandbox: str) -> 
 
 
 @SANDBOX
+def test_a_result_counts_that_came_before_the_deadline(sandbox: str) -> None:
+    """The deadline is for the work; what is left of it bounds only how long the end may take."""
+    ran = watched(
+        sandbox,
+        shell(f"echo result; {FOREVER}", marker()),
+        is_finished=lambda chunk: b"result" in chunk,
+        total_s=1.0,
+        grace_s=30.0,
+    )
+
+    assert ran.exit.reason == Ended.FINISHED
+
+
+@SANDBOX
 def test_a_process_that_ends_by_itself_after_its_result_keeps_its_status(sandbox: str) -> None:
     """The grace is there to be used."""
     ran = watched(

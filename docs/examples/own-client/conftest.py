@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pytest_evalarc.clients.protocol import Needs
+from pytest_evalarc.clients.protocol import ClientBase, Needs
 from pytest_evalarc.isolation.command import Command, Exit
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.base import JsonObject
@@ -14,7 +14,7 @@ from pytest_evalarc.model.transcript import Completion, Transcript
 from pytest_evalarc.model.trial import TrialResult
 
 
-class Shell:
+class Shell(ClientBase):
     """Runs the shell command of its setting `command`; `$1` in it is the prompt."""
 
     name = "shell"

@@ -8,11 +8,13 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from pytest_evalarc import __version__
-from pytest_evalarc.clients.protocol import Needs, Plays, Script
-from pytest_evalarc.clients.stream import read_stream
-from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.clients.protocol import ClientBase, Needs, Plays, Script, Watcher
+from pytest_evalarc.clients.stream import CompletionWatch, read_stream
+from pytest_evalarc.errors import InfrastructureError, UsageError
+from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.isolation.command import Command, Exit
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.base import JsonObject
@@ -36,7 +38,7 @@ def client_sha256() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedded:
+class Embedded(ClientBase):
     """A client that plays a script in the sandbox; it needs no key and no network."""
 
     name: str
@@ -53,6 +55,30 @@ class Embedded:
     def embedded(self) -> bool:
         """Always: it is played from a script."""
         return True
+
+    def configured(self, label: str, **of_label: object) -> Self:
+        """Return this very client, whose label may bring settings alone.
+
+        Raises:
+            UsageError: The label names a command or a key, which nothing would heed.
+        """
+        for key in ("command", "key_env"):
+            if of_label.get(key):
+                hint = f"take {key} out of its table"
+                raise UsageError(f"client {label}", f"is {self.name}, which takes no {key}", hint)
+        return self
+
+    def sha256(self) -> str:
+        """Return the digest of the player, which all embedded clients share."""
+        return client_sha256()
+
+    def stage(self, folder: Path) -> None:
+        """Put the player there."""
+        write_tree(folder, program_files())
+
+    def watcher(self) -> Watcher:
+        """Return what looks for the completion event of a new session."""
+        return CompletionWatch()
 
     def launch(
         self,

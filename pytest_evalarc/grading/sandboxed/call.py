@@ -1,6 +1,6 @@
 """Call one function of the submission in a process of its own; run as a script.
 
-Reads `{"project", "target", "args", "kwargs"}` from standard input. Writes one JSON line to what
+Reads `{"roots", "target", "args", "kwargs"}` from standard input. Writes one JSON line to what
 was standard output: `{"value"}` or `{"raised": {"type", "message"}, "stage"}`, where the stage is
 `import`, `call` or `encode`. Everything in this process belongs to the submission; the process that
 started it believes only that one line.
@@ -34,7 +34,7 @@ def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
     answers = os.dup(1)
     os.dup2(2, 1)
-    sys.path.append(request["project"])
+    sys.path += request["roots"]
     line = json.dumps(reply(request), ensure_ascii=True, default=str)
     os.write(answers, line.encode("ascii") + b"\n")
 

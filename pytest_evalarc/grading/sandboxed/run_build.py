@@ -20,7 +20,7 @@ def problem(request) -> str:
                 compile(file.read(), path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
             return f"{path}: {type(error).__name__}: {error}"
-    sys.path.append(request["project"])
+    sys.path += request["roots"]
     for module in request["modules"]:
         try:
             importlib.import_module(module)

@@ -62,9 +62,9 @@ class Reporter:
         """Report through `send` on the check at `path`."""
         self._send = send
         self._path = path
-        self._project = request["project"]
+        self._roots = request["roots"]
         self._calls = takes_submission(request["source"].encode("latin-1"))
-        self._submission = Submission(self._project, os.path.join(_here, "call.py"))
+        self._submission = Submission(self._roots, os.path.join(_here, "call.py"))
         self._before: dict[tuple[str, int, str], int] = {}
         self.ran = 0
 
@@ -79,7 +79,7 @@ class Reporter:
         self._before = fingerprint()
         self._send("ready")
         if not self._calls:
-            sys.path.append(self._project)
+            sys.path += self._roots
 
     def pytest_collectreport(self, report):
         """Say why the check could not be collected."""

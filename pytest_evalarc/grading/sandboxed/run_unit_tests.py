@@ -50,7 +50,7 @@ def main() -> None:
     project = shutil.copytree(request["project"], os.path.join(around, "project"))
     os.symlink(request["fixtures"], os.path.join(around, "fixtures"))
     os.chdir(project)
-    sys.path.append(project)
+    sys.path += [os.path.join(project, root) for root in request["roots"]]
     counter = Counter()
     status = int(
         pytest.main(

@@ -42,9 +42,9 @@ class Submission:
 
     Raised = Raised
 
-    def __init__(self, project: str, program: str) -> None:
-        """Stand for the submission in a project folder; `program` makes the calls."""
-        self._project = project
+    def __init__(self, roots: list[str], program: str) -> None:
+        """Stand for the submission whose modules lie in `roots`; `program` makes the calls."""
+        self._roots = roots
         self._program = program
         self.scratch = Path(tempfile.mkdtemp(prefix="scratch-"))
         self.calls = 0
@@ -67,7 +67,7 @@ class Submission:
         """
         self.calls += 1
         request = {
-            "project": self._project,
+            "roots": self._roots,
             "target": target,
             "args": list(args),
             "kwargs": kwargs,

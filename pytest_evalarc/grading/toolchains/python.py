@@ -74,8 +74,9 @@ class Python:
             tools,
             "run_build.py",
             project=str(copy.project),
+            roots=_folders(copy),
             sources=list(sources),
-            modules=[_module(path) for path in sources if _is_importable(path)],
+            modules=_modules(sources, _roots(copy)),
         )
         steps = [
             Step(name="build", graders=(build,), stops=True),
@@ -94,6 +95,7 @@ class Python:
             "run_unit_tests.py",
             site=str(_site(tools.root)),
             project=str(copy.project),
+            roots=list(_roots(copy)),
             fixtures=str(copy.fixtures),
         )
         return (grader,)
@@ -129,7 +131,7 @@ class Python:
             # Byte for byte, since a file may name an encoding of its own.
             source=(task.root / str(check.file)).read_bytes().decode("latin-1"),
             site=str(_site(tools.root)),
-            project=str(copy.project),
+            roots=_folders(copy),
         )
         return (grader,)
 
@@ -163,6 +165,28 @@ def _is_importable(path: str) -> bool:
     parts = PurePosixPath(path).with_suffix("").parts
     is_test = _is_test(path) or "tests" in parts[:-1] or parts[-1] in ("conftest", "setup")
     return not is_test and parts[-1] != "__main__" and all(part.isidentifier() for part in parts)
+
+
+def _roots(copy: GradingCopy) -> tuple[str, ...]:
+    """Return the folders, relative to the project, that modules are imported from."""
+    paths = copy.manifest.by_path
+    has_layout = "src" in paths and "src/__init__.py" not in paths
+    return ("src", ".") if has_layout else (".",)
+
+
+def _folders(copy: GradingCopy) -> list[str]:
+    return [str(copy.project / root) for root in _roots(copy)]
+
+
+def _modules(sources: Sequence[str], roots: Sequence[str]) -> list[str]:
+    """Return the names of the importable sources, each below the first root that holds it."""
+    inner = tuple(f"{root}/" for root in roots if root != ".")
+    names = []
+    for source in sources:
+        path = next((source.removeprefix(at) for at in inner if source.startswith(at)), source)
+        if _is_importable(path):
+            names.append(_module(path))
+    return names
 
 
 def _module(path: str) -> str:

@@ -13,7 +13,7 @@ from pytest_evalarc.clients.embedded.nop import nop
 from pytest_evalarc.clients.embedded.oracle import oracle
 from pytest_evalarc.clients.embedded.replay import replay
 from pytest_evalarc.clients.protocol import Client, Needs, Plays, Script
-from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.errors import InfrastructureError, UsageError
 from pytest_evalarc.isolation.command import Command, Ended, Exit
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import TaskBrief
@@ -98,3 +98,31 @@ def test_the_digest_names_the_program_that_is_staged() -> None:
 
     assert name == "player.py"
     assert client_sha256() == hashlib.sha256(b"player.py\0" + inner).hexdigest()
+    assert oracle().sha256() == client_sha256()
+
+
+def test_what_is_staged_is_the_program_that_is_launched(tmp_path: Path) -> None:
+    """The session sees no other copy of it."""
+    nop().stage(tmp_path)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == program_files()
+
+
+def test_a_label_configures_nothing_but_settings() -> None:
+    """A command that nothing heeds would stand in the plan as if it had run."""
+    client = replay()
+    facts = {"command": (), "key_env": None, "model": "m", "settings": {"recording": "old"}}
+
+    assert client.configured("friday", **facts) is client
+    for key, value in (("command", ("agent",)), ("key_env", "MY_KEY")):
+        with pytest.raises(UsageError, match=f"client friday: is replay, which takes no {key}"):
+            client.configured("friday", **{**facts, key: value})
+
+
+def test_each_session_is_watched_on_its_own() -> None:
+    """The end of one trial must not end the next."""
+    client, end = oracle(), b'{"type":"completion","is_error":false}\n'
+    first, second = client.watcher(), client.watcher()
+
+    assert first(end)
+    assert not second(b"")

@@ -28,7 +28,7 @@ def submitted(tmp_path, monkeypatch):
         project = tmp_path / "project"
         project.mkdir()
         (project / "it.py").write_text(source, "utf-8")
-        return Submission(str(project), str(PROGRAM))
+        return Submission([str(project)], str(PROGRAM))
 
     return submit
 
@@ -217,7 +217,7 @@ def test_a_method_needs_no_instance(submitted):
 
 def test_a_call_imports_little_of_its_own():
     """Each call is a fresh process, so every import is paid for again and again."""
-    request = json.dumps({"project": "/", "target": "sys:getsizeof", "args": [1], "kwargs": {}})
+    request = json.dumps({"roots": ["/"], "target": "sys:getsizeof", "args": [1], "kwargs": {}})
 
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(PROGRAM)],

@@ -125,6 +125,32 @@ def test_the_build_imports_modules_and_no_scripts(bench, small_task, tmp_path):
     assert set(files) <= set(asked["sources"])
 
 
+@slow
+@needs_bwrap
+def test_a_package_below_src_is_imported_by_its_own_name(bench, small_task):
+    """Many projects keep their package there, and nobody imports `src.package`."""
+    small_task.only_check(
+        "def test_it(submission):\n    assert submission.call('kept.here:value') == 42\n"
+    )
+    task = small_task.load(editable=["app", "src", "tests"])
+    files = {
+        "src/kept/__init__.py": "",
+        "src/kept/here.py": "def value():\n    return 42\n",
+        "tests/test_kept.py": (
+            "from kept.here import value\n\n\ndef test_it():\n    assert value()\n"
+        ),
+    }
+
+    grading = bench.grade(task, bench.submit(task, files))
+
+    assert {step.name: step.status for step in grading.steps} == {
+        "build": "pass",
+        "unit_tests": "pass",
+        "fmt_check": "pass",
+    }
+    assert [row.status for row in grading.rows] == ["passed"]
+
+
 def test_there_may_be_nothing_to_do(bench, small_task, tmp_path):
     """No tests is fine, and what holds no source is formatted."""
     task = small_task.load()

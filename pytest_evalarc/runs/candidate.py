@@ -1,0 +1,88 @@
+"""A candidate: a folder of the user's, kept as a submission and graded like every other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_evalarc.errors import EvalArcError, SubmissionError
+from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.grade import grade, ungradable
+from pytest_evalarc.grading.submission import Submission, read_kept, read_submission
+from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan
+from pytest_evalarc.model.grading import Grading
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.runs.batch import Batch
+from pytest_evalarc.runs.evidence import keep_submission, keep_traceback, told
+from pytest_evalarc.runs.request import Request
+
+_CHANGES = "no process may write there while it is graded"
+
+
+def make_candidate_plan(
+    task: Task, request: Request, *, sandbox: str, candidate_sha256: str | None
+) -> CandidatePlan:
+    """Return which candidate is judged, and by which checks."""
+    return CandidatePlan(
+        schema_version=SCHEMA_VERSION,
+        batch=request.batch,
+        task=task.ref,
+        candidate_sha256=candidate_sha256,
+        checks={check.id: check.dimensions for check in task.checks},
+        weights=task.weights,
+        sandbox=sandbox,
+    )
+
+
+def candidate_digest(source: Path) -> str | None:
+    """Return the digest of a folder; None when it cannot be read as a submission."""
+    try:
+        return read_submission(source).sha256
+    except SubmissionError:
+        return None
+
+
+def run_candidate(
+    task: Task, source: Path, batch: Batch, folder: Path, *, candidate_sha256: str | None
+) -> CandidateDoc:
+    """Keep a folder as a submission and grade what was kept.
+
+    Args:
+        task: The task whose checks decide.
+        source: The folder; it is read, and never written.
+        batch: The batch it belongs to.
+        folder: The result folder; what a process that died left of a snapshot is removed.
+        candidate_sha256: What was planned; another content by now is no valid submission.
+
+    Raises:
+        SetupError: The task's toolchain is not there.
+        InfrastructureError: The sandbox cannot be used.
+        OSError: What is left of a snapshot cannot be removed, or a hidden check is gone.
+    """
+    lab = batch.lab(task)
+    for name in ("submission", "submission.json", "submission-listing.txt", "grading"):
+        remove_tree(folder / name)
+    try:
+        submission = _snapshot(source, folder, candidate_sha256)
+        grading = grade(task, submission, lab, outputs=folder / "grading")
+    except SubmissionError as error:
+        grading = ungradable(task, lab, Cause(kind="invalid_submission", detail=told(error)))
+    except (EvalArcError, OSError) as error:
+        keep_traceback(error, folder)
+        broken = ungradable(task, lab, Cause(kind="grader_broke", detail=told(error)))
+        grading = broken.model_copy(update={"status": "infrastructure_error"})
+    return CandidateDoc(schema_version=SCHEMA_VERSION, task=task.ref, grading=grading)
+
+
+def _snapshot(source: Path, folder: Path, planned: str | None) -> Submission:
+    """Return the kept copy of a folder, proven to be what was planned.
+
+    Nobody promises that the user's folder is at rest, as that of an agent that has ended is.
+    """
+    kept = keep_submission(source, folder)
+    if kept.sha256 != planned:
+        raise SubmissionError(str(source), "changed after it was planned", _CHANGES)
+    try:
+        return read_kept(folder)
+    except SubmissionError as error:
+        raise SubmissionError(str(source), "changed while it was copied", _CHANGES) from error
