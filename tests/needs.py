@@ -40,6 +40,10 @@ def _lacking(program: str) -> str | None:
     """Return what is lacking as a sentence, or None when the program can be used."""
     if program == "bwrap":
         return _lacking_bwrap()
+    if program == "node":
+        from pytest_evalarc.grading.toolchains.node import Node
+
+        return Node().missing()
     return None if shutil.which(program) else f"{program} is not on PATH"
 
 

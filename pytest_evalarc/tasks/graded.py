@@ -79,6 +79,7 @@ def read_graded(
         top.tell("checks", problem, "names that differ by case alone are one")
     editable = _read_editable(top)
     _check_places(top, editable, kind)
+    _check_build(top, editable, kind.build_paths(folder / "starter"))
     has_solution = (folder / "solution").is_dir()
     if "editable" not in top and (checks.rows or has_solution):
         top.tell("editable", "is missing, so nothing of a submission is taken", "list its paths")
@@ -128,6 +129,16 @@ def _check_places(top: Table, editable: Iterable[str], kind: CheckFiles) -> None
             if covers(path, place) or covers(place, path):
                 problem = f"names {described(path)}, which covers {place}/, where checks are put"
                 top.tell("editable", problem, "name narrower paths")
+
+
+def _check_build(top: Table, editable: Iterable[str], build_paths: Iterable[str]) -> None:
+    decisive = tuple(build_paths)
+    for path in editable:
+        for place in decisive:
+            if covers(path, place) or covers(place, path):
+                problem = f"names {described(path)}, so it decides what a build runs: {place}"
+                top.tell("editable", problem, "name paths of sources alone")
+                break
 
 
 def _read_reference(
