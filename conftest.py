@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
-# Test helpers are imported as `tests.<module>`, also by the pytest program, which adds no folder.
-sys.path.insert(0, str(Path(__file__).parent))
+# Test helpers are imported as `tests.<module>`. The folder that holds them is not put on the path:
+# a build leaves metadata there, by which pytest would know the package a second time.
+_helpers = ModuleType("tests")
+_helpers.__path__ = [str(Path(__file__).parent / "tests")]
+sys.modules.setdefault("tests", _helpers)
 
 pytest_plugins = ["pytester", "tests.needs"]
