@@ -36,10 +36,16 @@ class Sizes(NamedTuple):
     trials: int
     flood_bytes: int
     bare_runs: int
+    items: int
+    results: int
 
 
-FULL = Sizes(idle_runs=40, trials=5, flood_bytes=1 << 30, bare_runs=40)
-QUICK = Sizes(idle_runs=6, trials=1, flood_bytes=128 * MIB, bare_runs=10)
+FULL = Sizes(
+    idle_runs=40, trials=5, flood_bytes=1 << 30, bare_runs=40, items=10_000, results=10_000
+)
+QUICK = Sizes(
+    idle_runs=6, trials=1, flood_bytes=128 * MIB, bare_runs=10, items=2_000, results=1_000
+)
 
 
 class Figure(NamedTuple):
@@ -280,6 +286,138 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+# Many items, and many results.
+
+
+class Cost(NamedTuple):
+    """What a process took: user and system seconds, and its peak resident size."""
+
+    cpu_s: float
+    peak_mib: float
+
+
+def collection_figures(folder: Path, items: int) -> Iterator[Figure]:
+    """Yield what collecting evals costs, against as many plain test functions in one module."""
+    plain, evals = folder / "plain", folder / "evals"
+    trials = items // ITEMS_OF_A_TRIAL
+    write_small_task(evals / "evals" / "tasks" / "small")
+    plain.mkdir()
+    for project in (plain, evals):
+        (project / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    (plain / "test_one.py").write_text("def test_one():\n    pass\n", "utf-8")
+    functions = "".join(f"def test_{number}():\n    pass\n" for number in range(items))
+    (plain / "test_many.py").write_text(functions, "utf-8")
+    few, many = ("evals", "--evalarc-trials=1"), ("evals", f"--evalarc-trials={trials}")
+    pairs = []
+    for _ in range(4):
+        ours = collection_cost(evals, few), collection_cost(evals, many)
+        plains = collection_cost(plain, ("test_one.py",)), collection_cost(plain, ("test_many.py",))
+        pairs.append((ours, plains))
+    del pairs[0]  # It compiled what the others read.
+    whole = statistics.median(ours[1].cpu_s / plains[1].cpu_s for ours, plains in pairs)
+    whole_size = statistics.median(ours[1].peak_mib / plains[1].peak_mib for ours, plains in pairs)
+    times = statistics.median(growth(ours).cpu_s / growth(plains).cpu_s for ours, plains in pairs)
+    sizes = statistics.median(
+        growth(ours).peak_mib / growth(plains).peak_mib for ours, plains in pairs
+    )
+    note = f"{items} items beyond a session that collects one trial, or one function"
+    yield Figure("collection, CPU, evals : functions", times, "ratio", 0.6, note)
+    yield Figure("collection, memory, evals : functions", sizes, "ratio", 1)
+    note = "with what both sessions import"
+    yield Figure("  of the whole sessions, CPU", whole, "ratio", None, note)
+    yield Figure("  of the whole sessions, memory", whole_size, "ratio")
+
+
+ITEMS_OF_A_TRIAL = 10
+
+
+def write_small_task(task: Path) -> None:
+    """Write a valid task whose trials have ten items each: `run`, eight checks and `success`."""
+    checks = [f"check_{number}" for number in range(ITEMS_OF_A_TRIAL - 2)]
+    (task / "starter").mkdir(parents=True)
+    (task / "checks").mkdir()
+    (task / "starter" / "code.py").write_text("value = 1\n", "utf-8")
+    for check in checks:
+        body = "import submission\n\n\ndef test_it():\n    assert submission\n"
+        (task / "checks" / f"{check}.py").write_text(body, "utf-8")
+    head = 'kind = "capability"\nprompt = "Do it."\ntoolchain = "python"\neditable = ["code.py"]\n'
+    tables = "".join(f"[checks.{check}]\n" for check in checks)
+    (task / "task.toml").write_text(head + tables, "utf-8")
+
+
+def growth(costs: tuple[Cost, Cost]) -> Cost:
+    """Return what the larger of two sessions took beyond the smaller."""
+    small, large = costs
+    return Cost(large.cpu_s - small.cpu_s, large.peak_mib - small.peak_mib)
+
+
+def collection_cost(folder: Path, arguments: Sequence[str]) -> Cost:
+    """Return what `pytest --collect-only -q` takes."""
+    argv = [sys.executable, "-m", "pytest", "--co", "-q", "-p", "no:cacheprovider"]
+    argv += ["-p", "no:hypothesispytest", "-p", "no:randomly", *arguments]
+    process = subprocess.Popen(argv, cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(argv)} ended with {process.returncode}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def batch_figures(folder: Path, ran: Path, results: int) -> Iterator[Figure]:
+    """Yield what counting a large batch takes, each result a copy of one that a trial left."""
+    batch = folder / "batch"
+    copy_batch(ran, batch, results)
+    argv = [sys.executable, __file__, "--count-here", str(batch)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    seen = json.loads(done.stdout)
+    note = f"{results} results"
+    yield Figure("benchmark.json, wall time", seen["count_s"], "s", 3, note)
+    yield Figure("benchmark.json, peak memory", seen["peak_mib"], "MiB", 300, note)
+    yield Figure("resume, which trials are finished", seen["finished_s"], "s", 1, note)
+
+
+def copy_batch(ran: Path, batch: Path, results: int) -> None:
+    """Write a batch of so many trials from the documents of a small one."""
+    from pytest_evalarc.counting.plan import planned_trials
+    from pytest_evalarc.files.atomic import write_model
+    from pytest_evalarc.files.strict import read_model
+    from pytest_evalarc.model.trial import PlanDoc, TrialResult
+
+    plan = read_model(ran / "plan.json", PlanDoc)
+    trials = planned_trials(plan.configurations, results // len(plan.configurations))
+    batch.mkdir(parents=True)
+    write_model(batch / "plan.json", plan.model_copy(update={"trials": trials}))
+    models = {
+        name: json.loads((ran / f"trial-1-{name}" / "result.json").read_bytes())
+        for name in plan.configurations
+    }
+    for entry in trials:
+        model = models[entry.configuration] | {"trial": entry.trial, "order": entry.order}
+        text = json.dumps(model, indent=2, ensure_ascii=False) + "\n"
+        (batch / entry.folder).mkdir()
+        (batch / entry.folder / "result.json").write_text(text, "utf-8")
+    read_model(batch / trials[-1].folder / "result.json", TrialResult)
+
+
+def count_here(batch: Path) -> None:
+    """Count a batch in a process that does nothing else, and print what that took."""
+    from pytest_evalarc.files.strict import read_model
+    from pytest_evalarc.model.trial import PlanDoc
+    from pytest_evalarc.reporting.batch import write_document
+
+    started_s = time.monotonic()
+    plan = read_model(batch / "plan.json", PlanDoc)
+    finished = sum((batch / entry.folder / "result.json").exists() for entry in plan.trials)
+    finished_s = time.monotonic() - started_s
+    if finished != len(plan.trials):
+        raise SystemExit(f"only {finished} of {len(plan.trials)} results are there")
+    started_s = time.monotonic()
+    write_document(batch)
+    count_s = time.monotonic() - started_s
+    peak_mib = peak_bytes() / MIB
+    print(json.dumps({"finished_s": finished_s, "count_s": count_s, "peak_mib": peak_mib}))
+
+
 # The table.
 
 
@@ -295,6 +433,9 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
         yield from oracle_figures(ran)
         yield from check_figures(ran, sizes.bare_runs)
         yield from flood_figures(sizes.flood_bytes)
+        yield from collection_figures(folder / "collection", sizes.items)
+        (batch,) = {path.parent.resolve() for path in trials.glob("results/*/*/*/plan.json")}
+        yield from batch_figures(folder, batch, sizes.results)
 
 
 def show(figures: Iterable[Figure], write: Callable[[str], object]) -> None:
@@ -318,7 +459,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="measure less of each figure")
     parser.add_argument("--flood-here", type=int, metavar="BYTES", help=argparse.SUPPRESS)
+    parser.add_argument("--count-here", type=Path, metavar="BATCH", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.count_here is not None:
+        count_here(given.count_here)
+        return
     if given.flood_here is not None:
         flood_here(given.flood_here)
         return

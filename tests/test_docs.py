@@ -19,6 +19,8 @@ from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.model.audit import Audit, MutantClass
 from pytest_evalarc.model.base import Model
 from pytest_evalarc.model.benchmark import Benchmark
+from pytest_evalarc.model.candidate import EvaluationDoc
+from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.task import Deadlines, Limits
 from pytest_evalarc.model.trial import Outcome, TrialResult
 from pytest_evalarc.plugin import fixtures
@@ -32,6 +34,7 @@ from tests.needs import needs_bwrap
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FIRST_TASK = DOCS / "examples" / "first-task"
+OWN_EXPECTATIONS = DOCS / "examples/own-expectations/evals/test_expectations.py"
 OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 
 
@@ -133,7 +136,13 @@ def test_the_page_on_tasks_tells_the_default_of_every_number(
 
 @pytest.mark.parametrize(
     ("document", "model"),
-    [("result.json", TrialResult), ("benchmark.json", Benchmark), ("audit.json", Audit)],
+    [
+        ("result.json", TrialResult),
+        ("benchmark.json", Benchmark),
+        ("audit.json", Audit),
+        ("evaluation.json", EvaluationDoc),
+        ("regrade-n.json", Regrade),
+    ],
 )
 def test_the_page_on_results_lists_every_key(document: str, model: type[Model]) -> None:
     """Programs are written against this list."""
@@ -198,7 +207,11 @@ def shown_files() -> list[tuple[str, str]]:
     task = FIRST_TASK / "evals" / "tasks" / "url-slugs"
     files = [path for path in sorted(task.rglob("*")) if path.suffix in (".py", ".toml")]
     of_the_task = [("README.md", path.relative_to(ROOT).as_posix()) for path in files]
-    return [*of_the_task, ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix())]
+    return [
+        *of_the_task,
+        ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
+        ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
+    ]
 
 
 @pytest.mark.parametrize(("name", "path"), shown_files())
@@ -281,6 +294,19 @@ def test_the_client_of_the_page_on_extending_works(
     document = (batch / "trial-1-baseline" / "result.json").read_text("utf-8")
     assert f'"outcome": "{outcome}"' in document
     assert (batch / "failed.txt").exists() == (outcome == "failed")
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_expectations_of_the_page_are_met_and_are_skipped_without_trials(
+    run_in_project: Callable[..., pytest.RunResult], pytester: pytest.Pytester
+) -> None:
+    """Whoever writes expectations starts from this file."""
+    shutil.copy(OWN_EXPECTATIONS, pytester.path / "evals")
+    name = f"evals/{OWN_EXPECTATIONS.name}"
+
+    run_in_project(name).assert_outcomes(skipped=3)
+    run_in_project(name, "--evalarc-client", "oracle").assert_outcomes(passed=3)
 
 
 def test_the_output_in_the_readme_is_of_the_task_as_it_is(pytester: pytest.Pytester) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from pytest_evalarc.counting.outcome import CauseKind
@@ -26,7 +27,6 @@ from pytest_evalarc.model.trial import (
     Outcome,
     PlanDoc,
     PlannedTrial,
-    SkillFacts,
     TrialResult,
     Verdict,
 )
@@ -47,13 +47,34 @@ _CAUSE_GROUPS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Counted:
+    """All of a finished trial that is counted: whole, thousands of them would fill the memory."""
+
+    outcome: Outcome
+    cause: str | None
+    code_passed: bool | None
+    """None where nothing was graded, and where nobody knows."""
+    loads: Mapping[str, Load]
+    verdicts: Sequence[tuple[str, Verdict]]
+    tokens: int | None
+    agent_secs: float | None
+    level: Literal["enforced", "exploratory", "trusted_local"]
+
+
 def count(plan: PlanDoc, results: Mapping[str, TrialResult]) -> Benchmark:
+    """Return what a batch adds up to, as `count_each`, by `PlannedTrial.folder`."""
+    return count_each(plan, results.items())
+
+
+def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Benchmark:
     """Return what a batch adds up to; a function of its plan and results alone.
 
     Args:
         plan: Every trial that was planned.
-        results: Finished trials by `PlannedTrial.folder`, in any order. A planned trial without
-            a result counts as cancelled, `not_reached`.
+        results: Each finished trial with its `PlannedTrial.folder`, in any order; looked at one
+            after another, and none of them is held. A planned trial without a result counts as
+            cancelled, `not_reached`.
 
     Returns:
         Counts by place, and rates and means that are None where there is nothing to count. The
@@ -64,16 +85,16 @@ def count(plan: PlanDoc, results: Mapping[str, TrialResult]) -> Benchmark:
         DocumentError: A result is not of this plan: its trial, task, client, model or
             configuration differs.
     """
-    _reject_strangers(plan, results)
+    counted = _counted_by_folder(plan, results)
     configurations = {
         name: _count_configuration(
-            [results.get(trial.folder) for trial in plan.trials if trial.configuration == name],
+            [counted.get(trial.folder) for trial in plan.trials if trial.configuration == name],
             treated=is_treated(name),
         )
         for name in plan.configurations
     }
-    isolation = _isolation(results.values())
-    is_partial = any(counted.cancelled for counted in configurations.values())
+    isolation = _isolation(counted.values())
+    is_partial = any(configuration.cancelled for configuration in configurations.values())
     return Benchmark(
         schema_version=SCHEMA_VERSION,
         batch=plan.batch,
@@ -95,14 +116,49 @@ def is_treated(configuration: str) -> bool:
     return configuration == "noise" or configuration.startswith("with-")
 
 
-def _reject_strangers(plan: PlanDoc, results: Mapping[str, TrialResult]) -> None:
+def _counted_by_folder(
+    plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]
+) -> dict[str, _Counted]:
     planned = {trial.folder: trial for trial in plan.trials}
-    for folder, result in results.items():
+    counted: dict[str, _Counted] = {}
+    for folder, result in results:
         problem = _contradiction(plan, planned.get(folder), result)
         if problem:
             raise DocumentError(
                 f"{folder}/result.json", problem, "it belongs to another batch, or was edited"
             )
+        counted[folder] = _counted(result)
+    return counted
+
+
+def _counted(result: TrialResult) -> _Counted:
+    expected = result.expectations
+    return _Counted(
+        outcome=result.outcome,
+        cause=result.cause.kind if result.cause else None,
+        code_passed=_code_passed(result),
+        loads={name: facts.observed_load for name, facts in expected.skills.items()}
+        if expected
+        else {},
+        verdicts=[
+            (decision.name, decision.verdict)
+            for decision in (expected.decisions if expected else ())
+            if decision.verdict is not None
+        ],
+        tokens=result.usage.total if result.usage else None,
+        agent_secs=result.elapsed_secs,
+        level=result.isolation.mode,
+    )
+
+
+def _code_passed(result: TrialResult) -> bool | None:
+    """Return whether the code passed its last grading; None when that is not known at all.
+
+    A timed-out trial stays eligible when its grading breaks, and then nobody knows.
+    """
+    if not result.gradings or infrastructure_fault(result.gradings[-1]) is not None:
+        return None
+    return result.gradings[-1].code_passed
 
 
 def _contradiction(plan: PlanDoc, trial: PlannedTrial | None, result: TrialResult) -> str | None:
@@ -126,7 +182,7 @@ def _contradiction(plan: PlanDoc, trial: PlannedTrial | None, result: TrialResul
 
 
 def _count_configuration(
-    trials: Sequence[TrialResult | None], *, treated: bool
+    trials: Sequence[_Counted | None], *, treated: bool
 ) -> ConfigurationBenchmark:
     finished = [trial for trial in trials if trial is not None]
     places = Counter(trial.outcome for trial in finished)
@@ -155,60 +211,49 @@ def _count_configuration(
     )
 
 
-def _causes(finished: Sequence[TrialResult], *, unreached: int) -> dict[str, dict[str, int]]:
+def _causes(finished: Sequence[_Counted], *, unreached: int) -> dict[str, dict[str, int]]:
     groups: dict[str, Counter[str]] = {group: Counter() for group in _CAUSE_GROUPS.values()}
     groups["cancelled"][CauseKind.NOT_REACHED.value] += unreached
     for trial in finished:
         if trial.cause and trial.outcome in _CAUSE_GROUPS:
-            groups[_CAUSE_GROUPS[trial.outcome]][trial.cause.kind] += 1
+            groups[_CAUSE_GROUPS[trial.outcome]][trial.cause] += 1
     return {
         group: {kind: kinds[kind] for kind in sorted(kinds) if kinds[kind]}
         for group, kinds in groups.items()
     }
 
 
-def _code_rate(eligible: Sequence[TrialResult]) -> CodeRate:
-    """Return how often the code passed, over the trials in which that is known at all.
-
-    A timed-out trial stays eligible when its grading breaks, and then nobody knows.
-    """
-    last = [trial.gradings[-1] for trial in eligible if trial.gradings]
-    known = [grading for grading in last if infrastructure_fault(grading) is None]
-    passed = sum(grading.code_passed for grading in known)
-    return CodeRate(passed=passed, eligible=len(known), rate=_rate(passed, len(known)))
+def _code_rate(eligible: Sequence[_Counted]) -> CodeRate:
+    """Return how often the code passed, over the trials in which that is known at all."""
+    known = [trial.code_passed for trial in eligible if trial.code_passed is not None]
+    return CodeRate(passed=sum(known), eligible=len(known), rate=_rate(sum(known), len(known)))
 
 
-def _observed_load(eligible: Sequence[TrialResult]) -> dict[str, dict[Load, int]]:
+def _observed_load(eligible: Sequence[_Counted]) -> dict[str, dict[Load, int]]:
     """Return loads by skill; a trial that says nothing of a skill leaves its load unknown."""
-    facts: list[Mapping[str, SkillFacts]] = [
-        trial.expectations.skills if trial.expectations else {} for trial in eligible
-    ]
     loads = {
-        skill: Counter(
-            seen[skill].observed_load if skill in seen else Load.UNKNOWN for seen in facts
-        )
-        for skill in sorted({skill for seen in facts for skill in seen})
+        skill: Counter(trial.loads.get(skill, Load.UNKNOWN) for trial in eligible)
+        for skill in sorted({skill for trial in eligible for skill in trial.loads})
     }
     return {skill: {load: seen[load] for load in Load} for skill, seen in loads.items()}
 
 
-def _expectations(eligible: Sequence[TrialResult]) -> dict[str, dict[str, int]]:
+def _expectations(eligible: Sequence[_Counted]) -> dict[str, dict[str, int]]:
     """Return verdicts by expectation; one that a trial did not judge is not counted there."""
     verdicts: dict[str, Counter[str]] = {}
     for trial in eligible:
-        for decision in trial.expectations.decisions if trial.expectations else ():
-            if decision.verdict is not None:
-                verdicts.setdefault(decision.name, Counter())[decision.verdict] += 1
+        for name, verdict in trial.verdicts:
+            verdicts.setdefault(name, Counter())[verdict] += 1
     return {
         name: {verdict: verdicts[name][verdict] for verdict in get_args(Verdict)}
         for name in sorted(verdicts)
     }
 
 
-def _cost(trials: Sequence[TrialResult]) -> CostOver:
+def _cost(trials: Sequence[_Counted]) -> CostOver:
     return CostOver(
-        tokens=_mean(trial.usage.total if trial.usage else None for trial in trials),
-        agent_secs=_mean(trial.elapsed_secs for trial in trials),
+        tokens=_mean(trial.tokens for trial in trials),
+        agent_secs=_mean(trial.agent_secs for trial in trials),
     )
 
 
@@ -222,9 +267,9 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _isolation(results: Iterable[TrialResult]) -> Level | None:
+def _isolation(trials: Iterable[_Counted]) -> Level | None:
     not_started = (Outcome.SETUP_FAILURE, Outcome.CANCELLED)
-    levels = {trial.isolation.mode for trial in results if trial.outcome not in not_started}
+    levels = {trial.level for trial in trials if trial.outcome not in not_started}
     if not levels:
         return None
     return "mixed" if len(levels) > 1 else levels.pop()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
+
+LOOK_S = 0.2
+"""How often a waiter looks whether it shall wait any longer."""
+
+
+class GivenUp(KeyboardInterrupt):
+    """Another holder has the lock, and the waiting for it was given up."""
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, *, given_up: threading.Event | None = None) -> Iterator[None]:
     """Hold the lock of this path; wait for whoever holds it now.
 
     The operating system frees it when its holder dies, so a lock file that is merely there
@@ -18,6 +26,26 @@ def locked(path: Path) -> Iterator[None]:
 
     Args:
         path: The lock file, in a folder that exists; never a file with content.
+        given_up: Set when there is no more time to wait; what is held then stays held.
+
+    Raises:
+        GivenUp: The lock is held, and the waiting was given up.
     """
-    with FileLock(path):
+    lock = FileLock(path)
+    _acquire(lock, given_up)
+    try:
         yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: FileLock, given_up: threading.Event | None) -> None:
+    if given_up is None:
+        lock.acquire()
+        return
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=LOOK_S)
+        except Timeout:
+            if given_up.is_set():
+                raise GivenUp("the waiting was given up") from None

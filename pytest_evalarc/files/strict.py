@@ -51,7 +51,8 @@ def loads(data: bytes | str, *, where: str) -> JsonValue:
         raise DocumentError(where, "starts with a byte order mark", "save it as plain UTF-8")
     try:
         value = _DECODER.decode(text)
-        _check_depth(value)
+        if _may_be_deep(text):
+            _check_depth(value)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise DocumentError(f"{where}: {place}", f"is not JSON: {error.msg}", _RESTORE) from error
@@ -88,6 +89,28 @@ def read_model(path: Path, model: type[M]) -> M:
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise DocumentError(str(path), problem, _RESTORE) from error
+    found = _as_written(data, model, where=str(path))
+    return _as_any(data, model, path) if found is None else found
+
+
+def _as_written(data: bytes, model: type[M], *, where: str) -> M | None:
+    """Return a document that holds byte for byte what this package writes; None for any other.
+
+    What is written again as it was read has no second meaning, and this takes half as long as
+    looking for one.
+    """
+    try:
+        found = model.model_validate_json(data, strict=True)
+        again = found.model_dump_json(indent=2, by_alias=True).encode() + b"\n"
+    except (ValueError, RecursionError):
+        return None
+    if again != data:
+        return None
+    _check_version(getattr(found, "schema_version", None), where=where)
+    return found
+
+
+def _as_any(data: bytes, model: type[M], path: Path) -> M:
     value = loads(data, where=str(path))
     if "schema_version" in model.model_fields and isinstance(value, dict):
         _check_version(value.get("schema_version"), where=str(path))
@@ -105,6 +128,11 @@ def _decoded(data: bytes, where: str) -> str:
         column = error.start - data.rfind(b"\n", 0, error.start)
         problem = f"byte 0x{data[error.start]:02x} is not UTF-8"
         raise DocumentError(f"{where}: line {line} byte {column}", problem, _RESTORE) from error
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether there are brackets enough for it; most documents have fewer."""
+    return text.count("{") + text.count("[") > MAX_DEPTH
 
 
 def _check_depth(value: object) -> None:

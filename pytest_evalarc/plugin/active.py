@@ -27,11 +27,14 @@ class Active:
         self.config = config
         self.tasks = tasks
         self.options = Options(config)
-        self._fixtures_registered = False
         self._collected: Sequence[pytest.Item] = ()
         self._interrupts = Interrupts()
         self._session: EvalSession | None = None
         selected = selected_tasks(tasks, self.options)
+        if selected is None and self.options.on_command_line("regrade"):
+            from pytest_evalarc.plugin.regrading import regraded_tasks
+
+            selected = regraded_tasks(tasks, self.options)
         if selected is not None and config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = [str(path) for path in selected]
 
@@ -80,7 +83,6 @@ class Active:
             return None
         from pytest_evalarc.plugin.nodes import TaskDir
 
-        self._register_fixtures()
         return TaskDir.from_parent(parent, path=path)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> Any:
@@ -89,7 +91,6 @@ class Active:
             return None
         from pytest_evalarc.plugin.nodes import TaskFile
 
-        self._register_fixtures()
         return TaskFile.from_parent(parent, path=file_path)
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
@@ -104,14 +105,12 @@ class Active:
     def _results(self) -> Path:
         return self.options.path("results", self.config.rootpath / "results")
 
-    def _register_fixtures(self) -> None:
-        # A module of plain functions: fixtures that are methods of an instance are deprecated.
-        from pytest_evalarc.plugin import fixtures
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give an ordinary test that takes a trial each of the trials asked for."""
+        if "evalarc_trial" in metafunc.fixturenames or "evalarc_task" in metafunc.fixturenames:
+            from pytest_evalarc.plugin.expectations import parametrise
 
-        if not self._fixtures_registered:
-            self._fixtures_registered = True
-            self.config.pluginmanager.register(fixtures, "evalarc-fixtures")
-            self.config.stash[fixtures.SESSION] = self.session
+            parametrise(metafunc, self.tasks, self.options, lambda: self.session)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -180,15 +179,19 @@ class Active:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker which batch this is."""
         node.workerinput["evalarc_batch"] = self._batch
+        if self.options.was_given("regrade"):
+            node.workerinput["evalarc_regrade"] = self.session.regrade_number
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep what belongs to one trial on one worker; correctness never rests on it."""
-        if config.getoption("dist", "no") == "each" or not self._is_among_arguments():
+        has_evals = self._is_among_arguments() or self.options.are_trials_asked_for()
+        if config.getoption("dist", "no") == "each" or not has_evals:
             return None
+        from pytest_evalarc.plugin.expectations import trials_by_id
         from pytest_evalarc.plugin.scheduling import TrialScheduling
 
-        return TrialScheduling(config, log)
+        return TrialScheduling(config, log, lambda: trials_by_id(self.session))
 
     def _is_among_arguments(self) -> bool:
         """Whether the tasks, or what they are in, are among what is to be collected."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def as_request(
         configuration=_configuration(options.text("configuration") or "both"),
         treatment=_treatment(options.text("treatment"), registry),
         sandbox=_sandbox(options.text("sandbox") or "auto", registry),
-        deny_read=tuple(_real(path) for path in options.paths("deny-read")),
+        deny_read=tuple(_real(path) for path in _denied(options)),
         keep=options.flag("keep"),
         trust_local=options.flag("trust-local"),
         jobs=_jobs(),
@@ -139,6 +139,12 @@ def _sandbox(given: str, registry: Registry) -> str:
     if given != "auto":
         registry.sandboxes.get(given)
     return given
+
+
+def _denied(options: Options) -> Sequence[Path]:
+    """Return what the options keep out of sight; kept results can lie outside the usual folder."""
+    kept = [options.path("regrade", Path())] if options.was_given("regrade") else []
+    return [*options.paths("deny-read"), *kept]
 
 
 def _jobs() -> int:

@@ -40,17 +40,20 @@ class Errored(Told):
     """The trial never got to where it counts."""
 
 
+@pytest.mark.evalarc_validate
 def refuse(request: pytest.FixtureRequest) -> None:
     """Tell every problem of an invalid task."""
     raise Failed(request.node.leaf.subject)
 
 
+@pytest.mark.evalarc_validate
 def validate(evalarc_task: Task, evalarc_session: EvalSession) -> None:
     """A task that could be read is valid; what is doubtful in it is a warning."""
     for doubt in evalarc_session.doubts(evalarc_task):
         warnings.warn(pytest.PytestWarning(doubt), stacklevel=1)
 
 
+@pytest.mark.evalarc_audit
 def reference(
     evalarc_task: Task, evalarc_session: EvalSession, request: pytest.FixtureRequest
 ) -> None:
@@ -67,6 +70,7 @@ def reference(
     _require_steps(evalarc_session.control(evalarc_task, REFERENCE))
 
 
+@pytest.mark.evalarc_audit
 def starter(evalarc_task: Task, evalarc_session: EvalSession) -> None:
     """The bare starter fails something: otherwise the task asks for nothing."""
     grading = evalarc_session.control(evalarc_task, STARTER)
@@ -75,6 +79,7 @@ def starter(evalarc_task: Task, evalarc_session: EvalSession) -> None:
         raise Failed("the bare starter passes everything, so the checks ask for nothing")
 
 
+@pytest.mark.evalarc_audit
 def mutant(
     evalarc_task: Task, evalarc_session: EvalSession, request: pytest.FixtureRequest
 ) -> None:
@@ -84,6 +89,7 @@ def mutant(
         raise Failed(f"mutant {found.name} is {found.class_}: {found.reason}")
 
 
+@pytest.mark.evalarc_trial
 def run(evalarc_trial: TrialHandle) -> None:
     """Run the trial; what it amounts to is said by the items beside it."""
     result = evalarc_trial.result
@@ -93,6 +99,8 @@ def run(evalarc_trial: TrialHandle) -> None:
         raise Missed(_told(result))
 
 
+@pytest.mark.evalarc_trial
+@pytest.mark.evalarc_check
 def check(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> None:
     """The submission passes a hidden check."""
     name = request.node.leaf.subject
@@ -104,6 +112,8 @@ def check(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> None:
         raise Missed(f"the submission misses {name}: {row.detail or row.status}")
 
 
+@pytest.mark.evalarc_trial
+@pytest.mark.evalarc_expectation
 def expectation(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> None:
     """What the task's author expects of the treatment holds."""
     name = request.node.leaf.subject
@@ -119,6 +129,7 @@ def expectation(evalarc_trial: TrialHandle, request: pytest.FixtureRequest) -> N
     raise (Missed if decision.verdict == "fail" else Inconclusive)(told)
 
 
+@pytest.mark.evalarc_trial
 def success(evalarc_trial: TrialHandle) -> None:
     """The trial succeeds as a whole."""
     result = _countable(evalarc_trial)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalarc import hookspecs
-from pytest_evalarc.plugin.options import Options, add_options
+from pytest_evalarc.plugin.options import OPTIONS, Options, add_options
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
 
 DEFAULT_TASKS = "evals/tasks"
+PATHS = ("DIR", "PATH", "RESULTS")
+NEED_TASKS = (
+    *("tasks", "task", "tag", "client", "trials", "check-tasks"),
+    *("submission", "regrade"),
+)
 MARKERS = (
     "evalarc_validate: the validation of a task",
     "evalarc_audit: a control of a task's audit",
     "evalarc_trial: everything below a trial",
-    "evalarc_check: a hidden check of a trial",
+    "evalarc_check: a hidden check of a trial or of a candidate",
     "evalarc_expectation: an expectation of a trial",
+    "evalarc_task(*names): the tasks that an ordinary test looks at; globs allowed",
+    "evalarc_configuration(*names): the configurations whose trials an ordinary test looks at",
 )
 
 
@@ -37,9 +46,27 @@ def pytest_configure(config: pytest.Config) -> None:
     tasks = _tasks_folder(config)
     if tasks is None:
         return
+    from pytest_evalarc.plugin import fixtures
     from pytest_evalarc.plugin.active import Active
 
     config.pluginmanager.register(Active(config, tasks), "evalarc-active")
+    # A module of plain functions: fixtures that are methods of an instance are deprecated.
+    config.pluginmanager.register(fixtures, "evalarc-fixtures")
+
+
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Start no more workers for `-n auto` than there are trials, where nothing else runs.
+
+    It stands here because it is called before anything is configured.
+    """
+    workers = yield
+    tasks = _tasks_folder(config) if config.option.markexpr == "evalarc_trial" else None
+    if tasks is None:
+        return workers
+    from pytest_evalarc.plugin.selection import most_trials
+
+    return min(workers, most_trials(tasks, Options(config)) or workers)
 
 
 def _tasks_folder(config: pytest.Config) -> Path | None:
@@ -48,12 +75,26 @@ def _tasks_folder(config: pytest.Config) -> Path | None:
     folder = options.path("tasks", config.rootpath / DEFAULT_TASKS)
     if os.path.isdir(folder):  # noqa: PTH112 - a Path costs more, and this is every start-up.
         return Path(os.path.normpath(folder))
-    for name in ("tasks", "task", "tag", "client", "trials", "check-tasks"):
+    for name in NEED_TASKS:
         if options.on_command_line(name) is not None or (name == "tasks" and options.text(name)):
             raise pytest.UsageError(
                 f"--evalarc-{name}: there is no folder of tasks at {folder}; "
-                "make it, or name another with --evalarc-tasks"
+                + (_misread(config) or "make it, or name another with --evalarc-tasks")
             )
+    return None
+
+
+def _misread(config: pytest.Config) -> str | None:
+    """Return what to write instead of a folder that pytest took for one of tests.
+
+    Before plugins are loaded it knows no option of theirs, and looks for its root at every word
+    that is a path.
+    """
+    flags = {option.flag for option in OPTIONS if option.metavar in PATHS}
+    words = [str(word) for word in config.invocation_params.args]
+    for flag, word in itertools.pairwise(words):
+        if flag in flags and Path(word).exists():
+            return f"write {flag}={word}, or pytest looks for its root there"
     return None
 
 

@@ -10,6 +10,7 @@ from pytest_evalarc.counting.benchmark import is_treated
 from pytest_evalarc.errors import TaskProblems, UsageError, nearest
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.nodes import leaves, trial_name
+from pytest_evalarc.plugin.rework import names_below
 from pytest_evalarc.plugin.session import EvalSession
 
 
@@ -34,6 +35,8 @@ def _names_below(  # noqa: PLR0911 - one line a place in the tree.
     evals: EvalSession, task: Task, names: Sequence[str]
 ) -> tuple[str, ...]:
     """Return what a node of a task is called below, given the names down to it."""
+    if evals.work is not None:
+        return names_below(evals.work, task, list(names))
     match names:
         case []:
             labels = (label.label for label in evals.clients_for(task.root / "task.toml"))

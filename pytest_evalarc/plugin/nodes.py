@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pytest
 
+from pytest_evalarc.counting.benchmark import is_treated
 from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.task import Task
@@ -81,6 +82,11 @@ class TaskFile(pytest.Module):
         )
         if evals.options.flag("check-tasks"):
             return
+        if evals.work is not None:
+            from pytest_evalarc.plugin.rework import reworked
+
+            yield from reworked(self, task, evals.work)
+            return
         if task.has_solution:
             audit = Group.new(
                 self, "audit", task.lines.get("mutants", 1), lambda at: _audit(at, task)
@@ -114,9 +120,9 @@ class Group(pytest.Class):
         line: int,
         children: Callable[[Group], Iterable[pytest.Item | pytest.Collector]],
         trial: TrialHandle | None = None,
-    ) -> Group:
+    ) -> Self:
         """Make the node; its class is synthetic, and of a module that is not there."""
-        self: Group = cls.from_parent(parent, name=name)
+        self: Self = cls.from_parent(parent, name=name)
         self.obj = type(re.sub(r"\W", "_", name), (), {"__module__": "evalarc_task"})
         self.line, self.children, self.trial = line, children, trial
         return self
@@ -138,25 +144,25 @@ class EvalItem(pytest.Function):
     @classmethod
     def new(cls, parent: pytest.Collector, leaf: Leaf) -> EvalItem:
         """Make the node."""
-        if isinstance(parent, pytest.Class):
+        task = parent.getparent(TaskFile)
+        # Finding out what a body asks for costs most of making an item, and is the same in a task.
+        cache = (task or parent).stash.setdefault(_FIXTURE_INFO, {})
+        known = cache.get(leaf.body)
+        if known is None and isinstance(parent, pytest.Class):
             # Before pytest 9.2 the first argument name is dropped unless the class says `static`.
             setattr(parent.obj, leaf.name, staticmethod(leaf.body))
-        task = parent.getparent(TaskFile)
-        cache = (task or parent).stash.setdefault(_FIXTURE_INFO, {})
         self: EvalItem = cls.from_parent(
-            parent, name=leaf.name, callobj=leaf.body, fixtureinfo=cache.get(leaf.body)
+            parent, name=leaf.name, callobj=leaf.body, fixtureinfo=known
         )
-        cache[leaf.body] = getattr(self, "_fixtureinfo", None)
+        if known is None:
+            cache[leaf.body] = getattr(self, "_fixtureinfo", None)
         self.leaf = leaf
-        for marker in _MARKERS[leaf.kind]:
-            self.add_marker(marker)
         return self
 
     @property
     def trial(self) -> TrialHandle | None:
         """The trial this item is part of."""
-        group = self.getparent(Group)
-        return group.trial if group is not None else None
+        return self.parent.trial if isinstance(self.parent, Group) else None
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return file, 0-based line and dotted name: the file is that of the node id."""
@@ -170,16 +176,6 @@ class EvalItem(pytest.Function):
         if isinstance(excinfo.value, (EvalArcError, bodies.Told)):
             return printable(str(excinfo.value), limit=20_000)
         return super().repr_failure(excinfo)
-
-
-_MARKERS = {
-    "validate": ("evalarc_validate",),
-    "audit": ("evalarc_audit",),
-    "run": ("evalarc_trial",),
-    "check": ("evalarc_trial", "evalarc_check"),
-    "expectation": ("evalarc_trial", "evalarc_expectation"),
-    "success": ("evalarc_trial",),
-}
 
 
 def _audit(group: Group, task: Task) -> Iterator[pytest.Item | pytest.Collector]:
@@ -204,20 +200,21 @@ def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]
 
 def _trials(configuration: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
     evals, deadlines = _evals(configuration), task.deadlines
+    # Shared by all trials: a batch may have thousands.
+    shared = tuple(leaves(task, treated=is_treated(configuration.name)))
     for entry in plan.trials:
         if entry.configuration == configuration.name:
             handle = evals.handle(task, plan, entry)
             trial = Group.new(
-                configuration, trial_name(entry), 1, partial(_items, task=task), trial=handle
+                configuration, trial_name(entry), 1, partial(_items, leaves=shared), trial=handle
             )
             allow(trial, deadlines.setup + deadlines.agent + deadlines.grading)
             yield trial
 
 
-def _items(trial: Group, task: Task) -> Iterator[EvalItem]:
-    if trial.trial is not None:
-        for leaf in leaves(task, treated=trial.trial.is_treated):
-            yield EvalItem.new(trial, leaf)
+def _items(trial: Group, leaves: Sequence[Leaf]) -> Iterator[EvalItem]:
+    for leaf in leaves:
+        yield EvalItem.new(trial, leaf)
 
 
 def trial_name(entry: PlannedTrial) -> str:

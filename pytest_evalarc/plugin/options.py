@@ -58,6 +58,14 @@ OPTIONS = (
         "sandbox of submissions and embedded clients (default: auto)",
         metavar="NAME",
     ),
+    Option(
+        "submission", "grade this folder as a candidate of the one selected task", metavar="DIR"
+    ),
+    Option(
+        "regrade",
+        "grade kept submissions again: a batch's folder, or results with --evalarc-batch",
+        metavar="RESULTS",
+    ),
     Option("deny-read", "a further path that no trial may read", "linelist", "PATH"),
     Option("trust-local", "run submissions without a boundary; results say so", "bool"),
     Option("strict", "checks and expectations that an agent misses fail the run", "bool"),

@@ -6,8 +6,9 @@ items land. It only keeps workers from waiting for each other.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from xdist.workermanage import parse_tx_spec_config
 TRIAL_PARTS = 3
 """Client, configuration and trial follow the task file in a node id."""
 AUDIT_PARTS = 2
+MOST_WORDS = 50
+"""Parameters of more words are not searched for a trial, which would take long and saves little."""
 
 
 def group_of(nodeid: str) -> str | tuple[str, ...]:
@@ -25,15 +28,40 @@ def group_of(nodeid: str) -> str | tuple[str, ...]:
     parts = rest.split("::")
     if not separator or not path.endswith("task.toml"):
         return nodeid
+    if parts[0] == "submission":
+        return (path, parts[0])
     if parts[0] == "audit" and len(parts) > AUDIT_PARTS:
         return (path, *parts[:AUDIT_PARTS])
     return (path, *parts[:TRIAL_PARTS]) if len(parts) > TRIAL_PARTS else nodeid
 
 
+def trial_in(nodeid: str, trials: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Return the trial that an ordinary test looks at; None when it looks at none.
+
+    Args:
+        nodeid: The test's; other parameters may stand before and behind the trial in its id.
+        trials: Each trial's group by its id.
+    """
+    _, _, rest = nodeid.partition("[")
+    words = rest.removesuffix("]").split("-")
+    if len(words) > MOST_WORDS:
+        return None
+    places = itertools.combinations(range(len(words) + 1), 2)
+    found = (trials.get("-".join(words[start:end])) for start, end in places)
+    return next((trial for trial in found if trial is not None), None)
+
+
 class TrialScheduling:
     """A scheduler of pytest-xdist that hands out one group at a time."""
 
-    def __init__(self, config: pytest.Config, log: Any) -> None:  # noqa: ARG002 - xdist's call.
+    def __init__(
+        self,
+        config: pytest.Config,
+        log: Any,  # noqa: ARG002 - what xdist hands to every scheduler.
+        trials: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
+    ) -> None:
+        """Take what returns each trial's group by its id in ordinary tests."""
+        self._trials = trials
         self.config = config
         self.numnodes = len(parse_tx_spec_config(config))
         self.collection: list[str] | None = None
@@ -126,9 +154,11 @@ class TrialScheduling:
                 self.config.hook.pytest_collectreport(report=report)
                 return False
         self.collection = collection
+        trials = self._trials()
         groups: dict[str | tuple[str, ...], list[int]] = {}
         for index, nodeid in enumerate(collection):
-            groups.setdefault(group_of(nodeid), []).append(index)
+            group = (trial_in(nodeid, trials) if trials else None) or group_of(nodeid)
+            groups.setdefault(group, []).append(index)
         self._queue.extend(groups.values())
         return True
 

@@ -65,3 +65,17 @@ def _tags(path: Path) -> Sequence[str]:
     except (OSError, ValueError, RecursionError):
         return ()
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else ()
+
+
+def most_trials(tasks: Path, options: Options) -> int | None:
+    """Return a bound of the trials that are asked for, without looking into any task.
+
+    None when the options are wrong, which is told elsewhere.
+    """
+    files = selected_tasks(tasks, options) or list(tasks.glob("*/task.toml"))
+    trials = options.text("trials") or "1"
+    if not trials.isascii() or not trials.isdigit():
+        return None
+    is_both = (options.text("configuration") or "both") == "both"
+    clients = len(set(options.texts("client"))) or 1
+    return len(files) * clients * int(trials) * (2 if is_both else 1)

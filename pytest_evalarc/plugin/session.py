@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalarc.counting.audit import REFERENCE, assess
 from pytest_evalarc.counting.benchmark import is_treated
 from pytest_evalarc.errors import DocumentError, EvalArcError, SetupError, UsageError
+from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.model.audit import AuditPlan, ControlDoc, MutantAudit
-from pytest_evalarc.model.base import Model
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.transcript import Transcript
@@ -40,8 +43,13 @@ from pytest_evalarc.runs.plan import (
     planned_client,
 )
 from pytest_evalarc.runs.request import ClientLabel, Request
+from pytest_evalarc.runs.resume import require_same
 from pytest_evalarc.runs.trial import Trial, cancelled, read_transcript, run_trial
 from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
+
+if TYPE_CHECKING:
+    from pytest_evalarc.plugin.candidate import Candidate
+    from pytest_evalarc.plugin.regrading import Regrading
 
 DEFAULT_CLIENT = "oracle"
 NOBODYS_FAULT = {"not_reached", "budget"}
@@ -69,6 +77,16 @@ class TrialHandle:
     def is_treated(self) -> bool:
         """Whether the trial's configuration has the treatment."""
         return is_treated(self.entry.configuration)
+
+    @property
+    def configuration(self) -> str:
+        """The trial's configuration, as `with-skills`."""
+        return self.entry.configuration
+
+    @property
+    def number(self) -> int:
+        """The trial's number in its configuration, from 1."""
+        return self.entry.trial
 
     @property
     def folder(self) -> Path:
@@ -115,6 +133,8 @@ class EvalSession:
         self._batches: dict[str, Batch] = {}
         self._controls: dict[tuple[str, str], Grading] = {}
         self._plans: dict[tuple[str, str], PlanDoc] = {}
+        self._kept_plans: set[Path] = set()
+        self._handles: dict[Path, TrialHandle] = {}
 
     @classmethod
     def of(cls, config: pytest.Config, tasks: Path, *, batch: str) -> EvalSession:
@@ -140,8 +160,37 @@ class EvalSession:
             UsageError: One sentence.
         """
         sandbox_name(self.request)
+        if self.work is not None:
+            self.work.check()
+            return
         for _, path, _ in self.node_ids_in_arguments():
             self.clients_for(path)
+
+    @cached_property
+    def work(self) -> Candidate | Regrading | None:
+        """What is only graded, in place of audits and trials; None in every other session.
+
+        Raises:
+            UsageError: Both kinds of it are asked for.
+        """
+        from pytest_evalarc.plugin.candidate import Candidate
+        from pytest_evalarc.plugin.regrading import Regrading
+
+        is_candidate = self.options.was_given("submission")
+        if is_candidate and self.options.was_given("regrade"):
+            problem = "cannot be combined with --evalarc-submission"
+            raise UsageError("--evalarc-regrade", problem, "run one after the other")
+        if is_candidate:
+            source = self.options.path("submission", Path())
+            return Candidate(self, Path(os.path.realpath(source)))
+        return Regrading(self) if self.options.was_given("regrade") else None
+
+    @property
+    def regrade_number(self) -> int | None:
+        """The number of this session's re-grading; None when it is none."""
+        from pytest_evalarc.plugin.regrading import Regrading
+
+        return self.work.number if isinstance(self.work, Regrading) else None
 
     @property
     def folders(self) -> Folders:
@@ -231,8 +280,9 @@ class EvalSession:
         return self.plan(task, self._label(label))
 
     def handle(self, task: Task, plan: PlanDoc, entry: PlannedTrial) -> TrialHandle:
-        """Return a handle on one trial."""
-        return TrialHandle(self, task, plan, entry)
+        """Return the handle on one trial, the same for all who ask."""
+        made = TrialHandle(self, task, plan, entry)
+        return self._handles.setdefault(made.folder, made)
 
     def _check_plan(self, handle: TrialHandle) -> None:
         """Refuse a plan that cannot be run as asked.
@@ -276,9 +326,7 @@ class EvalSession:
             UsageError: It cannot be run as asked, or the batch was planned otherwise.
         """
         self._check_plan(handle)
-        folder = self.folders.trials(handle.task.name, handle.plan.client)
-        self.folders.open_results(folder)
-        _require_same(once(folder / "plan.json", PlanDoc, lambda: handle.plan), handle.plan)
+        self._keep_plan(handle)
         trial = self._trial(handle, sandbox)
         ran: list[TrialResult] = []
 
@@ -286,17 +334,34 @@ class EvalSession:
             ran.append(run_trial(trial))
             return ran[-1]
 
-        result = once(
-            handle.folder / "result.json",
-            TrialResult,
-            produce,
-            lost=lambda error: cancelled(
-                handle.plan, handle.entry, trial.client, error, folder=handle.folder
-            ),
-        )
+        try:
+            with self.timeouts.told():
+                result = once(
+                    handle.folder / "result.json",
+                    TrialResult,
+                    produce,
+                    lost=lambda error: cancelled(
+                        handle.plan, handle.entry, trial.client, error, folder=handle.folder
+                    ),
+                    given_up=self.timeouts.expired,
+                )
+        except TimedOut as error:
+            # Another process runs it, and goes on.
+            pytest.fail(str(error), pytrace=False)
         if ran:
             self.config.hook.pytest_evalarc_trial_finished(result=result, folder=handle.folder)
         return result
+
+    def _keep_plan(self, handle: TrialHandle) -> None:
+        """Write the plan, or see that the batch began with the same.
+
+        Once in a process: the plan of a large batch is large, and every trial needs it.
+        """
+        folder = self.folders.trials(handle.task.name, handle.plan.client)
+        if folder not in self._kept_plans:
+            self.folders.open_results(folder)
+            require_same(once(folder / "plan.json", PlanDoc, lambda: handle.plan), handle.plan)
+            self._kept_plans.add(folder)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
         treatment = handle.plan.treatment
@@ -324,13 +389,14 @@ class EvalSession:
             self.folders.open_results(folder)
             batch = self.batch(self.default_sandbox)
             plan = make_audit_plan(task, self.request, sandbox=batch.boundary.name)
-            _require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+            require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
             try:
                 with self.timeouts.told():
                     document = once(
                         folder / "rows" / f"{control}.json",
                         ControlDoc,
                         lambda: run_control(task, control, batch),
+                        given_up=self.timeouts.expired,
                     )
             except TimedOut as error:
                 pytest.fail(str(error), pytrace=False)
@@ -358,15 +424,24 @@ class EvalSession:
 
     def finish(self) -> None:
         """Write what the batch adds up to, and remove its working folder."""
-        lost = tuple(self._settle_lost_trials())
-        documents = write_documents(self.folders)
-        self.documents = replace(documents, problems=(*documents.problems, *lost))
+        self.documents = self._written_documents()
         for benchmark, path in self.documents.benchmarks:
             self.config.hook.pytest_evalarc_benchmark(benchmark=benchmark, path=path)
         for audit, path in self.documents.audits:
             self.config.hook.pytest_evalarc_audit(audit=audit, path=path)
         if not self.request.keep:
             self.folders.close_work()
+
+    def _written_documents(self) -> Documents:
+        from pytest_evalarc.plugin.regrading import Regrading
+
+        if isinstance(self.work, Regrading):
+            return self.work.documents()
+        lost = tuple(self._settle_lost_trials())
+        documents = write_documents(self.folders)
+        told = {str(problem) for problem in documents.problems}
+        more = tuple(problem for problem in lost if str(problem) not in told)
+        return replace(documents, problems=(*documents.problems, *more))
 
     def _settle_lost_trials(self) -> Iterator[DocumentError]:
         """Give a result to every trial whose process died in it and that nobody asked for again.
@@ -386,16 +461,23 @@ class EvalSession:
             return
         client = planned_client(plan, self.registry.clients.get)
         result = begun.with_name("result.json")
-        once(
-            result,
-            TrialResult,
-            lambda: cancelled(plan, entry, client, None, folder=result.parent),
-        )
-        begun.unlink(missing_ok=True)
+        no_time = threading.Event()
+        no_time.set()
+        # A trial whose lock is held is not lost: another session is at it.
+        with contextlib.suppress(GivenUp):
+            once(
+                result,
+                TrialResult,
+                lambda: cancelled(plan, entry, client, None, folder=result.parent),
+                given_up=no_time,
+            )
+            begun.unlink(missing_ok=True)
 
     @property
     def is_broken(self) -> bool:
         """Whether the harness failed: a trial that could not run, or a document not written."""
+        if any(not evaluation.valid for evaluation, _ in self.documents.evaluations):
+            return True
         return bool(self.documents.problems) or any(
             counted.causes.get("setup_failures")
             or counted.causes.get("cancelled", {}).keys() - NOBODYS_FAULT
@@ -406,31 +488,3 @@ class EvalSession:
 
 def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatch.filter(names, pattern) for pattern in patterns)
-
-
-def _require_same(kept: Model, wanted: Model) -> None:
-    """Refuse to go on with a batch that was planned otherwise.
-
-    Raises:
-        UsageError: Names the first field that differs.
-    """
-    field = _difference(kept, wanted)
-    if field is not None:
-        raise UsageError(
-            "--evalarc-batch",
-            f"the batch was planned with another {field}",
-            "choose another name for the batch, or ask for the same again",
-        )
-
-
-def _difference(kept: Model, wanted: Model) -> str | None:
-    """Return the first field in which two documents of a kind differ, as `task.content_hash`."""
-    for name in type(wanted).model_fields:
-        before, now = getattr(kept, name), getattr(wanted, name)
-        if isinstance(before, Model) and isinstance(now, Model) and type(before) is type(now):
-            inner = _difference(before, now)
-            if inner is not None:
-                return f"{name}.{inner}"
-        elif before != now:
-            return name
-    return None

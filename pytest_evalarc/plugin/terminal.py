@@ -10,8 +10,10 @@ import pytest
 
 from pytest_evalarc.model.audit import Audit
 from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Mean
+from pytest_evalarc.plugin.evaluations import evaluation_lines, regrade_lines
 from pytest_evalarc.plugin.nodes import EvalItem
 from pytest_evalarc.plugin.session import EvalSession
+from pytest_evalarc.reporting.batch import Documents
 
 UNKNOWN = "-"
 COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
@@ -22,13 +24,18 @@ MOST_CHARACTERS = 200
 def summarise(reporter: pytest.TerminalReporter, evals: EvalSession) -> None:
     """Write the section of a session's benchmarks and audits; nothing when it has none."""
     documents = evals.documents
-    if not (documents.benchmarks or documents.audits or documents.problems):
+    if documents == Documents():
         return
     reporter.write_sep("=", "evalarc")
     for audit, path in documents.audits:
         _write(reporter, audit_lines(audit), path)
     for benchmark, path in documents.benchmarks:
         _write(reporter, benchmark_lines(benchmark), path)
+    for evaluation, path in documents.evaluations:
+        _write(reporter, evaluation_lines(evaluation), path)
+    for report in documents.regrades:
+        lines = [*benchmark_lines(report.benchmark), *regrade_lines(report)]
+        _write(reporter, lines, report.path)
     _write_misses(reporter)
     for problem in documents.problems:
         reporter.write_line(f"not written: {problem}", red=True)

@@ -70,6 +70,11 @@ def allow(node: pytest.Collector, deadlines_s: float) -> None:
 
     A timeout for unit tests would cut every trial. One on the command line is meant, and stays.
     """
-    config = node.config
-    if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout", None) is None:
+    if is_allowed(node.config):
         node.add_marker(pytest.mark.timeout(deadlines_s + GRACE_S))
+
+
+def is_allowed(config: pytest.Config) -> bool:
+    """Whether evals get more time than the project's timeout for each test."""
+    has_timeouts = config.pluginmanager.has_plugin("timeout")
+    return has_timeouts and config.getoption("timeout", None) is None

@@ -1,20 +1,25 @@
-"""Write benchmark.json and audit.json of a batch from what lies in its result folders."""
+"""Write what a batch adds up to from what lies in its result folders."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pytest_evalarc.counting.audit import assess
-from pytest_evalarc.counting.benchmark import count
+from pytest_evalarc.counting.benchmark import count_each
+from pytest_evalarc.counting.score import evaluate
 from pytest_evalarc.errors import DocumentError
-from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import loads, read_model
 from pytest_evalarc.model.audit import Audit, AuditPlan, ControlDoc
-from pytest_evalarc.model.base import Model
+from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.benchmark import Benchmark
+from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.reporting.documents import write_whole
+from pytest_evalarc.reporting.regrade import RegradeReport
 from pytest_evalarc.runs.folders import Folders
 
 
@@ -24,6 +29,8 @@ class Documents:
 
     benchmarks: tuple[tuple[Benchmark, Path], ...] = ()
     audits: tuple[tuple[Audit, Path], ...] = ()
+    evaluations: tuple[tuple[EvaluationDoc, Path], ...] = ()
+    regrades: tuple[RegradeReport, ...] = ()
     problems: tuple[DocumentError, ...] = ()
 
 
@@ -34,31 +41,47 @@ def write_documents(folders: Folders) -> Documents:
     """
     benchmarks: list[tuple[Benchmark, Path]] = []
     audits: list[tuple[Audit, Path]] = []
+    evaluations: list[tuple[EvaluationDoc, Path]] = []
     problems: list[DocumentError] = []
     for plan in sorted(folders.results.glob(f"*/*/{folders.batch}/plan.json")):
         try:
+            if _is_unfinished_candidate(plan.parent):
+                continue
             document, path = write_document(plan.parent)
         except DocumentError as problem:
             problems.append(problem)
             continue
-        if isinstance(document, Audit):
-            audits.append((document, path))
-        else:
-            benchmarks.append((document, path))
-    return Documents(benchmarks=tuple(benchmarks), audits=tuple(audits), problems=tuple(problems))
+        match document:
+            case Audit():
+                audits.append((document, path))
+            case EvaluationDoc():
+                evaluations.append((document, path))
+            case Benchmark():
+                benchmarks.append((document, path))
+    return Documents(
+        benchmarks=tuple(benchmarks),
+        audits=tuple(audits),
+        evaluations=tuple(evaluations),
+        problems=tuple(problems),
+    )
 
 
-def write_document(folder: Path) -> tuple[Benchmark | Audit, Path]:
+def write_document(folder: Path) -> tuple[Benchmark | Audit | EvaluationDoc, Path]:
     """Write what a folder with a plan adds up to, and return it with its path.
 
     Raises:
         DocumentError: A document cannot be read, written, or does not belong to the plan.
     """
-    if _is_audit(folder):
-        audit = read_audit(folder)
-        return audit, _written(folder / "audit.json", audit)
-    benchmark = read_benchmark(folder)
-    return benchmark, _written(folder / "benchmark.json", benchmark)
+    match _kind(folder):
+        case "audit":
+            audit = read_audit(folder)
+            return audit, write_whole(folder / "audit.json", audit)
+        case "candidate":
+            evaluation = read_evaluation(folder)
+            return evaluation, write_whole(folder / "evaluation.json", evaluation)
+        case "trials":
+            benchmark = read_benchmark(folder)
+            return benchmark, write_whole(folder / "benchmark.json", benchmark)
 
 
 def read_benchmark(folder: Path) -> Benchmark:
@@ -71,10 +94,15 @@ def read_benchmark(folder: Path) -> Benchmark:
         DocumentError: A document cannot be read, or does not belong to the plan.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
-    paths = {entry.folder: folder / entry.folder / "result.json" for entry in plan.trials}
-    return count(
-        plan, {name: read_model(path, TrialResult) for name, path in paths.items() if path.exists()}
-    )
+    return count_each(plan, _results(folder, plan))
+
+
+def _results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:
+    """Yield the results that are there, one at a time: a batch may have thousands."""
+    for entry in plan.trials:
+        path = folder / entry.folder / "result.json"
+        if path.exists():
+            yield entry.folder, read_model(path, TrialResult)
 
 
 def read_audit(folder: Path) -> Audit:
@@ -102,21 +130,42 @@ def _control(path: Path, plan: AuditPlan) -> Grading:
     return document.grading
 
 
-def _is_audit(folder: Path) -> bool:
-    """Whether a plan is one of controls; only that of trials lists trials."""
+def read_evaluation(folder: Path) -> EvaluationDoc:
+    """Return what the grading of a candidate says; a function of its folder's files alone.
+
+    Args:
+        folder: Holds plan.json and grading.json.
+
+    Raises:
+        DocumentError: A document cannot be read, or does not belong to the plan.
+    """
+    plan = read_model(folder / "plan.json", CandidatePlan)
+    path = folder / "grading.json"
+    document = read_model(path, CandidateDoc)
+    grading = document.grading
+    is_other = grading.cause is None and grading.submission_sha256 != plan.candidate_sha256
+    if document.task != plan.task or is_other:
+        problem = f"is of another candidate or task {document.task.name}"
+        raise DocumentError(str(path), problem, "it belongs to another batch, or was edited")
+    evaluation = evaluate(plan.task, grading, plan.checks, plan.weights)
+    facts = {name: getattr(evaluation, name) for name in type(evaluation).model_fields}
+    return EvaluationDoc(schema_version=SCHEMA_VERSION, batch=plan.batch, **facts)
+
+
+def _is_unfinished_candidate(folder: Path) -> bool:
+    """Whether a candidate was planned and then not graded, which its item has told."""
+    return _kind(folder) == "candidate" and not (folder / "grading.json").exists()
+
+
+def _kind(folder: Path) -> Literal["audit", "candidate", "trials"]:
+    """Return what a plan is of: only that of controls lists mutants, for instance."""
     path = folder / "plan.json"
     try:
         plan = loads(path.read_bytes(), where=str(path))
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise DocumentError(str(path), problem, "name a folder of results") from error
-    return isinstance(plan, dict) and "mutants" in plan
-
-
-def _written(path: Path, document: Model) -> Path:
-    try:
-        write_model(path, document)
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror or error}"
-        raise DocumentError(str(path), problem) from error
-    return path
+    keys = plan.keys() if isinstance(plan, dict) else ()
+    if "mutants" in keys:
+        return "audit"
+    return "candidate" if "candidate_sha256" in keys else "trials"

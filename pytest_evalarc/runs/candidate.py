@@ -10,7 +10,6 @@ from pytest_evalarc.grading.grade import grade, ungradable
 from pytest_evalarc.grading.submission import Submission, read_kept, read_submission
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan
-from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.evidence import keep_submission, keep_traceback, told

@@ -57,6 +57,10 @@ class Folders:
         """Return the folder of a task's audit."""
         return self.results / task / "audit" / self.batch
 
+    def candidate(self, task: str) -> Path:
+        """Return the folder of the candidate that a batch judges."""
+        return self.results / task / "submission" / self.batch
+
     def open_work(self) -> None:
         """Make the batch's working folder, private to this user, and say that it is in use.
 
@@ -69,15 +73,14 @@ class Folders:
             # Whoever closes the root's last batch just now takes the root away as well.
             with contextlib.suppress(FileNotFoundError), locked(self._lock):
                 self.work.mkdir(exist_ok=True, mode=0o700)
-                users = self.work / "users"
-                users.mkdir(exist_ok=True)
-                (users / str(os.getpid())).touch()
+                self._users.mkdir(exist_ok=True)
+                (self._users / str(os.getpid())).touch()
                 is_open = True
 
     def _open_root(self) -> None:
         with _told(self.eval_root, "--evalarc-root"):
             self.eval_root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _require_own(self.eval_root)
+        require_own(self.eval_root)
 
     def close_work(self) -> None:
         """Remove the batch's working folder, unless another live process still uses it.
@@ -87,10 +90,13 @@ class Folders:
         Raises:
             OSError: Something there cannot be removed.
         """
-        if not (self.work / "users").is_dir():
+        if not self._users.is_dir():
             return
-        with locked(self._lock):
-            if self._has_other_users():
+        # Whoever closes the root's last batch just now takes the root away as well.
+        with contextlib.suppress(FileNotFoundError), locked(self._lock):
+            # First, so that of two that close at once the second removes what the first could not.
+            (self._users / str(os.getpid())).unlink(missing_ok=True)
+            if self.is_in_use:
                 return
             remove_tree(self.work)
             self._lock.unlink(missing_ok=True)
@@ -99,13 +105,22 @@ class Folders:
             self.eval_root.rmdir()
 
     @property
+    def _users(self) -> Path:
+        return self.work / "users"
+
+    @property
     def _lock(self) -> Path:
         # Beside the working folder, so that nobody starts to use one that is being removed.
         return self.eval_root / f".{self.batch}.lock"
 
-    def _has_other_users(self) -> bool:
-        users = self.work / "users"
-        found = [int(path.name) for path in users.iterdir() if path.name.isdigit()]
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a live process other than this one works in the batch's working folder."""
+        try:
+            names = os.listdir(self._users)
+        except OSError:
+            return False
+        found = [int(name) for name in names if name.isdigit()]
         return any(pid != os.getpid() and psutil.pid_exists(pid) for pid in found)
 
     def open_results(self, folder: Path) -> None:
@@ -119,9 +134,9 @@ class Folders:
         with _told(self.results, "--evalarc-results"):
             is_new = not self.results.exists() or not any(self.results.iterdir())
             folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.results / ".gitignore"
-        if is_new and not ignore.exists():
-            write_atomic(ignore, b"*\n")
+            ignore = self.results / ".gitignore"
+            if is_new and not ignore.exists():
+                write_atomic(ignore, b"*\n")
         _point(folder.parent / "latest", folder.name)
 
 
@@ -131,11 +146,16 @@ def _told(folder: Path, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"cannot be made: {error.strerror or error}"
+        problem = f"cannot be made or written: {error.strerror or error}"
         raise UsageError(str(folder), problem, f"name another folder with {option}") from error
 
 
-def _require_own(folder: Path) -> None:
+def require_own(folder: Path) -> None:
+    """Refuse an evaluation root that others could fill.
+
+    Raises:
+        UsageError: It is a link, or not this user's own.
+    """
     found = folder.lstat()
     is_own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     if not stat.S_ISDIR(found.st_mode) or not is_own:

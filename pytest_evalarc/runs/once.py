@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.atomic import write_atomic, write_model
 from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.strict import read_model
@@ -21,6 +23,7 @@ def once(
     produce: Callable[[], M],
     *,
     lost: Callable[[BaseException | None], M] | None = None,
+    given_up: threading.Event | None = None,
 ) -> M:
     """Return the document at a path, producing it first if it is not there.
 
@@ -34,20 +37,26 @@ def once(
         lost: For what must never be done twice: the document to keep when producing it was cut
             off, by the exception given, or by the death of a process (None). Without it, what was
             cut off is simply produced again.
+        given_up: Set when there is no more time to wait for another asker.
 
     Raises:
-        DocumentError: The document that is there cannot be read; it is never overwritten.
+        DocumentError: The document that is there cannot be read, and then it is never
+            overwritten; or none can be written, as on a full disk.
+        GivenUp: Another asker is at it, and the waiting was given up.
         BaseException: Whatever `produce` raised, after `lost` was written.
     """
     if path.exists():
         return read_model(path, model)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path.with_name(f".{path.name}.lock")):
+    with contextlib.ExitStack() as held:
+        with _told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(path.with_name(f".{path.name}.lock"), given_up=given_up))
         if path.exists():
             return read_model(path, model)
         if lost is None:
             document = produce()
-            write_model(path, document)
+            with _told(path):
+                write_model(path, document)
             return document
         return _at_most_once(path, produce, lost)
 
@@ -59,10 +68,12 @@ def _at_most_once(
     begun = path.with_name(f".{path.name}.begun")
     died = begun.exists()
     if not died:
-        write_atomic(begun, b"")
+        with _told(begun):
+            write_atomic(begun, b"")
     try:
         document = lost(None) if died else produce()
-        write_model(path, document)
+        with _told(path):
+            write_model(path, document)
     except BaseException as error:
         # Where not even this can be written the mark stays, and the next asker settles it.
         with contextlib.suppress(OSError):
@@ -72,3 +83,13 @@ def _at_most_once(
         raise
     begun.unlink(missing_ok=True)
     return document
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Tell as a sentence that nothing can be written there; what is produced tells its own."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        raise DocumentError(str(path), problem, "free that folder, or name another") from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from pytest_evalarc.files.lock import locked
+from pytest_evalarc.files.lock import GivenUp, locked
 
 
 def test_threads_of_one_process_exclude_each_other(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_the_death_of_its_holder_frees_a_lock(tmp_path: Path) -> None:
     """A worker that is killed cannot tidy up, and the next one must not wait for ever."""
     code = (
         "import sys, time, pathlib\n"
-        "from pytest_evalarc.files.lock import locked\n"
+        "from pytest_evalarc.files.lock import GivenUp, locked\n"
         "with locked(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(600)\n"
@@ -64,4 +65,22 @@ def test_the_death_of_its_holder_frees_a_lock(tmp_path: Path) -> None:
         holder.wait()
 
     with locked(tmp_path / "lock"):
+        pass
+
+
+def test_a_waiter_can_give_up(tmp_path: Path) -> None:
+    """Whoever has no more time must not wait for a trial that another process runs."""
+    given_up = threading.Event()
+    given_up.set()
+
+    def wait() -> None:
+        with locked(tmp_path / "lock", given_up=given_up):
+            raise AssertionError("it is held")
+
+    with locked(tmp_path / "lock"), ThreadPoolExecutor(1) as pool:
+        waiter = pool.submit(wait)
+        with pytest.raises(GivenUp):
+            waiter.result()
+
+    with locked(tmp_path / "lock", given_up=given_up):
         pass

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.strict import dumps, loads, read_model
@@ -167,3 +169,47 @@ def test_a_document_cut_anywhere_is_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(DocumentError):
             read_model(path, Note)
+
+
+class Free(Model):
+    """A document that holds any JSON."""
+
+    schema_version: str = "1.0"
+    value: JsonValue
+
+
+@given(value=json_values)
+def test_the_short_way_of_reading_gives_what_the_long_way_gives(
+    tmp_path_factory: pytest.TempPathFactory, value: JsonValue
+) -> None:
+    """A document as this package writes it is read in half the time, and not otherwise."""
+    path = tmp_path_factory.getbasetemp() / "free.json"
+    data = dumps(Free(value=value).to_json())
+    path.write_bytes(data)
+    written = read_model(path, Free)
+    path.write_bytes(json.dumps(json.loads(data)).encode())
+
+    assert written == read_model(path, Free)
+    assert written.to_json() == json.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "problem"),
+    [
+        ('"a": 1', '"a": 1,\n    "a": 1', 'key "a" is there twice'),
+        ('"a": 1', '"a": NaN', "NaN is not a JSON number"),
+        ('"a": 1', '"a": 1e999', "is not finite"),
+        ('"a": 1', f'"a": {"[" * 201 + "]" * 201}', "levels deep"),
+        ('"1.0"', '"2.0"', "has schema version '2.0'"),
+    ],
+)
+def test_what_has_no_single_meaning_is_refused_in_the_layout_of_this_package_too(
+    tmp_path: Path, found: str, put: str, problem: str
+) -> None:
+    """The short way is for documents that are beyond doubt."""
+    path = tmp_path / "free.json"
+    text = dumps(Free(value={"a": 1}).to_json()).decode()
+    path.write_text(text.replace(found, put), "utf-8")
+
+    with pytest.raises(DocumentError, match=re.escape(problem)):
+        read_model(path, Free)

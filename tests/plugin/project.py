@@ -125,7 +125,10 @@ class Project:
 
     def options(self, *arguments: str | Path) -> list[str]:
         """Return pytest's arguments with those that keep the session to its own folders."""
-        own = ("-p", "no:hypothesispytest", "--evalarc-root", self.eval_root)
+        own = ("-p", "no:hypothesispytest", f"--evalarc-root={self.eval_root}")
+        # An installed pytest-randomly shuffles unasked; with a seed it is asked.
+        if not any(str(word).startswith("--randomly-seed") for word in arguments):
+            own = (*own, "-p", "no:randomly")
         own = (*own, "--basetemp", self.eval_root.with_name("basetemp"))
         return [str(word) for word in (*own, *arguments)]
 

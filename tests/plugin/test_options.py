@@ -46,6 +46,14 @@ SETTINGS = {
     "results": Set("s", lambda evals, root: evals.folders.results.relative_to(root), Path("s")),
     "keep": Set(True, lambda evals, _: evals.request.keep, True),
     "sandbox": Set("bwrap", lambda evals, _: evals.request.sandbox, "bwrap"),
+    "submission": Set(
+        "mine", lambda evals, root: evals.work.source.relative_to(root), Path("mine")
+    ),
+    "regrade": Set(
+        "old",
+        lambda evals, root: evals.options.path("regrade", root).relative_to(root),
+        Path("old"),
+    ),
     "deny-read": Set(
         ["x", "/y"],
         lambda evals, root: evals.request.deny_read == (root / "x", Path("/y")),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import signal
+
 import pytest
 
 from tests.needs import needs_bwrap
@@ -71,3 +74,49 @@ def test_a_control_that_takes_too_long_fails_its_item_alone(
     assert session.counts == {"passed": 4, "failed": 2}
     assert "Timeout (>1.5s) from pytest-timeout" in session.stdout
     assert "Traceback" not in session.stdout
+
+
+@pytest.mark.parametrize("asker", ["item", "test"])
+def test_waiting_for_another_process_ends_with_its_item(project: Project, asker: str) -> None:
+    """The trial that another process runs goes on, and whoever waits for it is told."""
+    project.write("evals/test_own.py", "def test_own(evalarc_trial): evalarc_trial.result\n")
+    batch = ("--evalarc-batch=b", "--evalarc-client=slow", "--evalarc-configuration=with")
+    holder = project.start(*batch, "evals", "-m", "evalarc_trial")
+    project.wait_for_starts(1)
+    asked = (
+        f"{TASK_ID}::slow::with-skills::trial-001::run" if asker == "item" else "evals/test_own.py"
+    )
+
+    waiter = project.pytest(*batch, asked, "-q", "--timeout=1")
+
+    still_running = holder.poll() is None
+    holder.send_signal(signal.SIGTERM)
+    holder.communicate()
+    assert still_running
+    assert waiter.ret == pytest.ExitCode.TESTS_FAILED
+    assert re.search(r"Timeout \(>1(\.0)?s\) from pytest-timeout", waiter.stdout)
+    assert len(project.starts()) == 1
+    assert project.document("result.json")["cause"]["kind"] == "interrupted"
+    assert project.survivors() == []
+
+
+def test_waiting_for_another_process_can_be_interrupted(project: Project) -> None:
+    """An interrupt ends the session that waits, and not the one that works."""
+    batch = ("--evalarc-batch=b", "--evalarc-client=slow", "--evalarc-configuration=with")
+    holder = project.start(*batch, "evals", "-m", "evalarc_trial")
+    project.wait_for_starts(1)
+    waiter = project.start(*batch, "evals", "-m", "evalarc_trial", "-v")
+    assert waiter.stdout is not None
+    said = ""
+    while "::run" not in said:
+        said += waiter.stdout.read(1)
+
+    waiter.send_signal(signal.SIGTERM)
+    waiter.communicate(timeout=60)
+
+    still_running = holder.poll() is None
+    holder.send_signal(signal.SIGTERM)
+    holder.communicate()
+    assert still_running
+    assert waiter.returncode == pytest.ExitCode.INTERRUPTED
+    assert len(project.starts()) == 1

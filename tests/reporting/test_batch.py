@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -9,13 +12,14 @@ from hypothesis import strategies as st
 
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.atomic import write_model
-from pytest_evalarc.files.strict import dumps
+from pytest_evalarc.files.strict import dumps, read_model
 from pytest_evalarc.model.audit import ControlDoc
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord
-from pytest_evalarc.model.trial import PlanDoc
+from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.reporting import batch
 from pytest_evalarc.reporting.batch import read_benchmark, write_document, write_documents
 from pytest_evalarc.runs.plan import make_audit_plan, make_plan
 from pytest_evalarc.runs.request import ClientLabel
@@ -230,3 +234,33 @@ def test_a_folder_in_place_of_a_document_is_told(evals: Evals) -> None:
     (folder / "plan.json").rename(folder / "other.json")
     with pytest.raises(DocumentError, match="name a folder of results"):
         write_document(folder)
+
+
+def test_results_are_counted_one_at_a_time(evals: Evals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results of a large batch do not fit in memory together."""
+    folder = write_batch(evals)
+    plan = plan_of(evals)
+    for entry in plan.trials[1:]:
+        (folder / entry.folder).mkdir()
+        result = cancelled(plan, entry, evals.known_client, None)
+        write_model(folder / entry.folder / "result.json", result)
+    alive: list[weakref.ref[TrialResult]] = []
+    most = 0
+
+    def watched(path: Path, model: type[Any]) -> Any:
+        nonlocal most
+        document = read_model(path, model)
+        if model is TrialResult:
+            alive.append(weakref.ref(document))
+            gc.collect()
+            most = max(most, sum(ref() is not None for ref in alive))
+        return document
+
+    monkeypatch.setattr(batch, "read_model", watched)
+
+    benchmark = read_benchmark(folder)
+
+    assert benchmark.configurations["with-skills"].causes["cancelled"] == {"worker_crash": 2}
+    assert len(alive) == 4
+    # The one before is let go when the next has been read.
+    assert most <= 2

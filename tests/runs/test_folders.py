@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_evalarc.errors import UsageError
+from pytest_evalarc.files.lock import locked
+from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.model.trial import PlannedTrial
 from pytest_evalarc.runs.folders import Folders, default_eval_root
 
@@ -224,3 +228,37 @@ def test_results_that_cannot_be_made_are_told(folders: Folders) -> None:
 
     with pytest.raises(UsageError, match=r"cannot be made.*--evalarc-results"):
         folders.open_results(folders.trials("t", "nop"))
+
+
+def test_of_two_that_close_at_once_the_second_removes_the_folder(folders: Folders) -> None:
+    """Both are still alive then, and each would leave it to the other."""
+    folders.open_work()
+    other = folders.work / "users" / str(os.getppid())
+    other.touch()
+    folders.close_work()
+    assert folders.work.exists()
+    # What the other process does when it closes in turn.
+    other.rename(folders.work / "users" / str(os.getpid()))
+
+    folders.close_work()
+
+    assert not folders.eval_root.exists()
+
+
+def test_a_root_that_vanishes_meanwhile_is_closed(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another session of the batch ended in the same moment."""
+    folders.open_work()
+
+    @contextlib.contextmanager
+    def late(path: Path) -> Iterator[None]:
+        remove_tree(folders.eval_root)
+        with locked(path):
+            yield
+
+    monkeypatch.setattr("pytest_evalarc.runs.folders.locked", late)
+
+    folders.close_work()
+
+    assert not folders.eval_root.exists()

@@ -219,3 +219,30 @@ def test_a_folder_in_place_of_the_document_is_told(path: Path) -> None:
 
     with pytest.raises(DocumentError, match="cannot be read"):
         once(path, Cause, never)
+
+
+@pytest.mark.parametrize("settle", [lost, None])
+def test_what_cannot_be_written_is_one_sentence(
+    path: Path, monkeypatch: pytest.MonkeyPatch, settle: Callable[..., Cause] | None
+) -> None:
+    """A full disk is the user's to mend, and no traceback buries that."""
+    monkeypatch.setattr("pytest_evalarc.runs.once.write_model", full_disk)
+
+    with pytest.raises(DocumentError, match=r"result\.json: cannot be written: No space left"):
+        once(path, Cause, lambda: MADE, lost=settle)
+
+
+def test_a_file_where_the_folder_should_be_is_one_sentence(path: Path) -> None:
+    """Nothing is produced that could not be kept."""
+    path.parent.write_text("")
+
+    with pytest.raises(DocumentError, match="cannot be written"):
+        once(path, Cause, never)
+
+
+def test_an_error_of_what_is_produced_stays_what_it_is(path: Path) -> None:
+    """Only our own file is ours to tell."""
+    with pytest.raises(OSError, match="No space left") as caught:
+        once(path, Cause, raises(OSError(28, "No space left on device")))
+
+    assert not isinstance(caught.value, DocumentError)

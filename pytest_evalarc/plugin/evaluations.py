@@ -1,0 +1,62 @@
+"""What a person reads of a candidate, and of kept submissions that were graded again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_evalarc.model.audit import Evaluation
+from pytest_evalarc.model.candidate import EvaluationDoc
+from pytest_evalarc.reporting.regrade import RegradeReport
+
+MOST_TOLD = 20
+
+
+def evaluation_lines(evaluation: EvaluationDoc) -> list[str]:
+    """Return a candidate's evaluation: title, verdict with score, dimensions, what is unmet."""
+    lines = [f"{evaluation.task.name}: submission"]
+    if evaluation.valid:
+        word = "resolved" if evaluation.resolved else "not resolved"
+        score = "unknown" if evaluation.score is None else f"{evaluation.score:.2f}"
+        lines.append(f"{word}, score {score}")
+    else:
+        lines.append("not judged: the harness broke")
+    if evaluation.dimensions:
+        lines.append(
+            "dimensions: "
+            + ", ".join(
+                f"{name} {found.passed} of {found.total}"
+                for name, found in evaluation.dimensions.items()
+            )
+        )
+    lines += unmet(evaluation)[:MOST_TOLD]
+    if evaluation.edits_outside_editable:
+        edits = evaluation.edits_outside_editable
+        lines.append(f"differs outside `editable` in {len(edits)} paths, which are not graded")
+    return lines
+
+
+def unmet(evaluation: Evaluation) -> list[str]:
+    """Return each step and check that did not pass, once for each reason."""
+    return list(dict.fromkeys(_unmet(evaluation)))
+
+
+def _unmet(evaluation: Evaluation) -> Iterator[str]:
+    for step in evaluation.steps:
+        if step.status in ("fail", "error"):
+            yield f"step {step.name}: {_first_line(step.detail) or step.status}"
+    for row in evaluation.cases:
+        if not row.passed:
+            yield f"check {row.check}: {_first_line(row.detail) or row.status.replace('_', ' ')}"
+
+
+def _first_line(detail: str) -> str:
+    return detail.partition("\n")[0][:200]
+
+
+def regrade_lines(report: RegradeReport) -> list[str]:
+    """Return what a re-grading judged otherwise, a line for each trial."""
+    trials = "1 trial" if report.graded == 1 else f"{report.graded} trials"
+    told = list(report.changes[:MOST_TOLD])
+    if len(report.changes) > MOST_TOLD:
+        told.append(f"… and {len(report.changes) - MOST_TOLD} more trials")
+    return [f"re-grading {report.number}: {trials} graded again", *(told or ["nothing changed"])]
