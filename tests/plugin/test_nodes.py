@@ -163,7 +163,7 @@ def test_an_invalid_task_is_one_failed_item_with_every_problem(
     told = [line for line in session.stdout.splitlines() if line.startswith("evals/tasks/broken")]
     assert [line.split()[1] for line in told if "::" in line] == ["FAILED"]
     # In CI the short summary says them again, whole.
-    problems = {line for line in told if "::" not in line}
+    problems = list(dict.fromkeys(line for line in told if "::" not in line))
     assert len(problems) == 3
     assert problems[0].startswith("evals/tasks/broken/task.toml:3 tolchain:")
     assert "Traceback" not in session.stdout
