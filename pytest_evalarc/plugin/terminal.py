@@ -18,6 +18,7 @@ from pytest_evalarc.reporting.batch import Documents
 UNKNOWN = "-"
 COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
 MOST_MISSES = 20
+MOST_NAMES = 3
 MOST_CHARACTERS = 200
 
 
@@ -123,8 +124,8 @@ def audit_lines(audit: Audit) -> list[str]:
             f", weakest margin {UNKNOWN if weakest is None else weakest}"
         )
     if audit.detection.sole_detector_cases:
-        faults = ", ".join(audit.detection.single_case_detections)
-        sole = ", ".join(audit.detection.sole_detector_cases)
+        faults = _some(audit.detection.single_case_detections)
+        sole = _some(audit.detection.sole_detector_cases)
         lines.append(f"caught by a single case: {faults} (by {sole})")
     lines += [
         f"{mutant.name}: {mutant.class_}{f', {mutant.reason}' if mutant.reason else ''}"
@@ -195,6 +196,12 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _rate(value: float | None) -> str:
