@@ -9,7 +9,7 @@ import nox
 
 nox.options.sessions = ["check"]
 
-PYTEST_VERSIONS = ("8.1.*", "8.4.*", "9.0.*", "newest")
+PYTEST_VERSIONS = {"8.1": "8.1.*", "8.4": "8.4.*", "9.0": "9.0.*", "newest": ""}
 
 
 def _program(name: str) -> str:
@@ -35,9 +35,10 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="venv", reuse_venv=True)
-@nox.parametrize("version", PYTEST_VERSIONS)
+@nox.parametrize("version", list(PYTEST_VERSIONS), ids=list(PYTEST_VERSIONS))
 def matrix(session: nox.Session, version: str) -> None:
     """Run the tests on one version of pytest, in an environment of its own."""
-    wanted = "pytest" if version == "newest" else f"pytest=={version}"
+    exact = PYTEST_VERSIONS[version]
+    wanted = f"pytest=={exact}" if exact else "pytest"
     session.install("--upgrade", "-e", ".[dev]", wanted)
     session.run("pytest", "-n", "2", *session.posargs)

@@ -38,9 +38,12 @@ class Active:
         if selected is not None and config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = [str(path) for path in selected]
 
-    @property
-    def session(self) -> EvalSession:
-        """What this process holds of the evals; made when it is first asked for."""
+    def evals(self) -> EvalSession:
+        """Return what this process holds of the evals; made when it is first asked for.
+
+        No property: older versions of pytest look at every attribute of a plugin when it is
+        registered, and this one imports all that is heavy.
+        """
         if self._session is None:
             from pytest_evalarc.plugin.session import EvalSession
 
@@ -72,8 +75,8 @@ class Active:
         from pytest_evalarc.plugin.nodeids import check_node_ids
 
         try:
-            self.session.check_request()
-            check_node_ids(self.session)
+            self.evals().check_request()
+            check_node_ids(self.evals())
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
 
@@ -110,7 +113,7 @@ class Active:
         if "evalarc_trial" in metafunc.fixturenames or "evalarc_task" in metafunc.fixturenames:
             from pytest_evalarc.plugin.expectations import parametrise
 
-            parametrise(metafunc, self.tasks, self.options, lambda: self.session)
+            parametrise(metafunc, self.tasks, self.options, self.evals)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -180,7 +183,7 @@ class Active:
         """Tell a worker which batch this is."""
         node.workerinput["evalarc_batch"] = self._batch
         if self.options.was_given("regrade"):
-            node.workerinput["evalarc_regrade"] = self.session.regrade_number
+            node.workerinput["evalarc_regrade"] = self.evals().regrade_number
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -191,7 +194,7 @@ class Active:
         from pytest_evalarc.plugin.expectations import trials_by_id
         from pytest_evalarc.plugin.scheduling import TrialScheduling
 
-        return TrialScheduling(config, log, lambda: trials_by_id(self.session))
+        return TrialScheduling(config, log, lambda: trials_by_id(self.evals()))
 
     def _is_among_arguments(self) -> bool:
         """Whether the tasks, or what they are in, are among what is to be collected."""

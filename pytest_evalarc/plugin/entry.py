@@ -101,4 +101,4 @@ def _misread(config: pytest.Config) -> str | None:
 def active_session(config: pytest.Config) -> EvalSession | None:
     """Return what this process holds of the evals; None when there are none."""
     active = config.pluginmanager.get_plugin("evalarc-active")
-    return active.session if active is not None else None
+    return active.evals() if active is not None else None
