@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pytest_evalarc.cli.main import main
-from pytest_evalarc.plugin.signals import Interrupts
+from pytest_evalarc.plugin.signals import USUAL, Interrupts
 from tests.needs import needs_bwrap
 from tests.plugin.project import Project
 
@@ -18,14 +18,22 @@ TRIAL = ("evals", "-m", "evalarc_trial", "--evalarc-client=slow", "--evalarc-tri
 
 
 @pytest.fixture
-def taken() -> Iterator[Interrupts]:
+def usual() -> Iterator[None]:
+    """Give a test the handlers of a fresh process: the session around it has taken its own."""
+    before = {number: signal.signal(number, handler) for number, handler in USUAL.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def taken(usual: None) -> Iterator[Interrupts]:
     """Return the signals, taken for the length of a test."""
     interrupts = Interrupts()
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     interrupts.take()
     yield interrupts
     interrupts.give_back()
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert {number: signal.getsignal(number) for number in USUAL} == USUAL
 
 
 @pytest.mark.usefixtures("taken")
