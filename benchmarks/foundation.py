@@ -252,7 +252,7 @@ def flood_figures(size: int) -> Iterator[Figure]:
 def flood_here(size: int) -> None:
     """Grade with a process that prints so many bytes, and print what that did to this one."""
     from pytest_evalarc.grading.grade import EXCERPT_BYTES
-    from pytest_evalarc.grading.lab import Lab
+    from pytest_evalarc.grading.lab import FileLab
     from pytest_evalarc.grading.records import RECORD_BYTES, judge
     from pytest_evalarc.grading.toolchain import Tools
     from pytest_evalarc.grading.toolchains.python import Python
@@ -262,7 +262,7 @@ def flood_here(size: int) -> None:
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name).resolve()
-        lab = Lab(sandbox=Bwrap(), toolchain=Python(), tools=Tools(root=work), work=work)
+        lab = FileLab(sandbox=Bwrap(), toolchain=Python(), tools=Tools(root=work), work=work)
         channel, complaints = Capture(RECORD_BYTES), Capture(EXCERPT_BYTES, EXCERPT_BYTES)
         before = peak_bytes()
         exit = lab.run(
