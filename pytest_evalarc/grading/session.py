@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import secrets
@@ -99,9 +98,9 @@ class CandidateSession:
             self.close()
             raise
 
-    def _start(self, wrapped: Wrapped) -> _Piped:
+    def _start(self, wrapped: Wrapped) -> Running:
         try:
-            running = _Piped(wrapped, stdout=Capture(0), stderr=Capture(0, STDERR_TAIL_BYTES))
+            running = Running(wrapped, stdout=Capture(0), stderr=Capture(0, STDERR_TAIL_BYTES))
         except OSError as error:
             wrapped.cleanup()
             raise InfrastructureError(self._where, f"it could not be started: {error}") from error
@@ -296,25 +295,6 @@ class CandidateSession:
             self._unasked = True
         if len(self._unread) <= self._output_limit:
             self._unread += chunk
-
-
-class _Piped(Running):
-    """A running process that can be asked whether anybody reads its input."""
-
-    @property
-    def unread_input_bytes(self) -> int:
-        """Bytes fed to stdin that nobody has read yet."""
-        # Where there is no such call, no session can be started either; the import still must do.
-        import array
-        import fcntl
-        import termios
-
-        stdin = self._process.stdin
-        held = array.array("i", [0])
-        if stdin is not None and not stdin.closed:
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(stdin.fileno(), termios.FIONREAD, held)
-        return len(self._input) + held[0]
 
 
 def _announced(command: Command, ready: str) -> Command:

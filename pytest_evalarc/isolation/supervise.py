@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import threading
@@ -103,6 +104,21 @@ class Running:
     def output_bytes(self) -> int:
         """Bytes of both streams so far."""
         return self.stdout.total_bytes + self.stderr.total_bytes
+
+    @property
+    def unread_input_bytes(self) -> int:
+        """Bytes fed to stdin that nobody has read yet, as far as the system can tell."""
+        # Where there is no such call no sandbox starts either; the import must do all the same.
+        import array
+        import fcntl
+        import termios
+
+        stdin = self._process.stdin
+        held = array.array("i", [0])
+        if stdin is not None and not stdin.closed:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(stdin.fileno(), termios.FIONREAD, held)
+        return len(self._input) + held[0]
 
     def on_stdout(self, see: Callable[[bytes], None]) -> None:
         """Show each further chunk of stdout to a function."""

@@ -110,8 +110,10 @@ def test_descendants_are_found_whatever_they_are_called() -> None:
 
 
 def test_a_process_that_has_just_ended_is_no_error() -> None:
-    """Between the look and the signal anything may end."""
-    with subprocess.Popen(["true"]) as child:
-        child.wait()
+    """Between the look and the signal anything may end, and the others must still be reached."""
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    with subprocess.Popen(["sleep", "600"]) as living:
+        keeper.send(9, [ended.pid, living.pid])
 
-    keeper.send(9, [child.pid])
+    assert living.returncode == -9

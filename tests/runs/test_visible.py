@@ -15,9 +15,12 @@ def make(path: Path) -> Path:
     return path
 
 
-def test_a_program_of_the_system_is_seen_without_being_named() -> None:
-    """System folders are readable everywhere."""
+def test_a_program_of_the_system_is_seen_without_being_named(tmp_path: Path) -> None:
+    """System folders are readable everywhere, and no others are."""
     require_visible(Path("/bin/sh"), Policy())
+
+    with pytest.raises(SetupError, match="lies where no session sees it"):
+        require_visible(make(tmp_path / "sh"), Policy())
 
 
 def test_a_program_is_seen_where_its_folder_is_read(tmp_path: Path) -> None:
@@ -28,6 +31,8 @@ def test_a_program_is_seen_where_its_folder_is_read(tmp_path: Path) -> None:
     require_visible(program, Policy(read=(tmp_path / "v2",)))
     require_visible(program, Policy(read=(tmp_path / "current",)))
     require_visible(program, Policy(read=(program,), deny_read=(tmp_path,)))
+    with pytest.raises(SetupError, match="lies where no session sees it"):
+        require_visible(program, Policy(read=(tmp_path / "v2",), deny_read=(program.parent,)))
 
 
 @pytest.mark.parametrize(

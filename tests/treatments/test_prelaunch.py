@@ -36,6 +36,9 @@ def test_a_home_with_other_files_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()
 
     require_untouched_home(tmp_path)
+    (tmp_path / ".claude").mkdir()
+    with pytest.raises(SetupError):
+        require_untouched_home(tmp_path)
 
 
 @pytest.mark.parametrize("made", ["", ".agents", ".agents/skills"])
@@ -44,6 +47,9 @@ def test_a_project_without_skills_passes(tmp_path: Path, made: str) -> None:
     (tmp_path / made).mkdir(parents=True, exist_ok=True)
 
     require_no_skills(tmp_path, ".agents/skills")
+    (tmp_path / ".agents/skills/tidy").mkdir(parents=True)
+    with pytest.raises(SetupError):
+        require_no_skills(tmp_path, ".agents/skills")
 
 
 @pytest.mark.parametrize("name", ["tidy/SKILL.md", ".hidden", "README.md"])
