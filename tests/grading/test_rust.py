@@ -385,10 +385,20 @@ class TestAttacks:
 
 def plain_cargo(project: Path, *words: str) -> int:
     """Run cargo as anybody would, in the project's folder."""
-    env = {**os.environ, "CARGO_HOME": str(project / "home"), "CARGO_PROFILE_DEV_DEBUG": "0"}
-    program = rust_module._toolchain().bins / "cargo"
+    bins = rust_module._toolchain().bins
+    env = {
+        **os.environ,
+        # Cargo takes the first rustc that it finds, and a machine may have another one as well.
+        "PATH": f"{bins}{os.pathsep}{os.environ['PATH']}",
+        "CARGO_HOME": str(project / "home"),
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+    }
     done = subprocess.run(
-        [program, *words, "--offline"], cwd=project, env=env, capture_output=True, check=False
+        [bins / "cargo", *words, "--offline"],
+        cwd=project,
+        env=env,
+        capture_output=True,
+        check=False,
     )
     return done.returncode
 

@@ -169,7 +169,7 @@ def test_there_may_be_nothing_to_do(bench, small_task, tmp_path):
     ("core", "reason"),
     [
         ("def value(:\n", "app/core.py: SyntaxError"),
-        ("x = '\0'\n", "app/core.py: SyntaxError|ValueError"),
+        ("x = '\0'\n", "app/core.py: SyntaxError|app/core.py: ValueError"),
         (b"x = '\xff'\n", "app/core.py: SyntaxError"),
         ("x = " + "(" * 10000 + "\n", "app/core.py: "),
         ("import no_such_module\n", "import app.core: ModuleNotFoundError"),
