@@ -1,0 +1,1 @@
+"""The pack support-routing: tickets worked through tools that fail, judged by how they end."""
