@@ -21,6 +21,9 @@ def needs(program: str) -> pytest.MarkDecorator:
 needs_bwrap = needs("bwrap")
 """A bubblewrap, from the system or from its wheel, that may make user namespaces here."""
 
+needs_podman = needs("podman")
+"""A podman that root may use: its limits then hold on every machine."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(program): skipped where it is missing, fails in CI")
@@ -40,6 +43,8 @@ def _lacking(program: str) -> str | None:
     """Return what is lacking as a sentence, or None when the program can be used."""
     if program == "bwrap":
         return _lacking_bwrap()
+    if program == "podman" and os.geteuid() != 0:
+        return "podman is tried as root alone"
     if program == "node":
         from pytest_evalarc.grading.toolchains.node import Node
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import limits as limiting
-from pytest_evalarc.isolation.command import Command, Policy, Wrapped
+from pytest_evalarc.isolation.command import Command, Names, Policy, Wrapped
 from pytest_evalarc.isolation.devices import make_devices
 from pytest_evalarc.isolation.host import Program, find_bwrap
 from pytest_evalarc.model.isolation import IsolationRecord
@@ -54,6 +54,10 @@ class Bwrap:
     name = "bwrap"
     private_tmp = Path("/tmp")
     """Inside, a memory file system of its own."""
+    remedy = (
+        "allow unprivileged user namespaces, run where they work, or trust the submission "
+        "with --evalarc-trust-local"
+    )
 
     @property
     def _program(self) -> Program:
@@ -61,6 +65,10 @@ class Bwrap:
         if program is None:
             raise InfrastructureError("sandbox bwrap", "no usable bubblewrap was found", MISSING)
         return program
+
+    def names(self, host: Names) -> Names:
+        """Return the host's names: everything is shown where it is."""
+        return host
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
         """Return the command inside fresh namespaces, under the policy and its limits."""

@@ -60,6 +60,32 @@ class Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Names:
+    """What a candidate's interpreter and folders are called by the process that runs it."""
+
+    word: str
+    """What stands for the interpreter in the template of a command, as `python` for `{python}`."""
+    program: str
+    workspace: Path
+    """The candidate's own folder, in which it starts."""
+    state: Path
+    """The folder that it may write."""
+    reads: tuple[Path, ...] = ()
+    """What of the host the interpreter needs to be shown."""
+    path: tuple[str, ...] | None = None
+    """Folders in which programs are looked for; None: an image, of which only it is known."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What to fill a command's template with."""
+        return {
+            self.word: self.program,
+            "workspace": str(self.workspace),
+            "state": str(self.state),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Wrapped:
     """A command as the host starts it."""
 
@@ -119,6 +145,15 @@ class Sandbox(Protocol):
     @property
     def private_tmp(self) -> Path | None:
         """A temporary folder of bounded size that every process gets for itself; None if not."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it does not start, as the end of a sentence."""
+        ...
+
+    def names(self, host: Names) -> Names:
+        """Return what a candidate's things are called inside, given what the host calls them."""
         ...
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:

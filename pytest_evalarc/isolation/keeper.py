@@ -102,8 +102,10 @@ def sweep(leader: int, status: "int | None") -> "tuple[int | None, list[int]]":
 
 def start(argv: "list[str]") -> int:
     """Start the command in a session of its own; return its process id."""
-    # Python ignores the last two, the keeper the others; a command expects what the system does.
-    defaults = [*OWN_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
+    # Python ignores some, the keeper others, and whoever started the harness in the background yet
+    # others; a command expects what the system does.
+    fixed = {signal.SIGKILL, signal.SIGSTOP}
+    defaults = sorted(signal.valid_signals() - fixed)
     return os.posix_spawnp(argv[0], argv, os.environ, setsid=True, setsigdef=defaults)
 
 

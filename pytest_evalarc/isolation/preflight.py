@@ -16,7 +16,8 @@ from pydantic import Field, TypeAdapter
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.isolation.capture import Capture
-from pytest_evalarc.isolation.command import Command, Policy, Sandbox
+from pytest_evalarc.isolation.command import Command, Names, Policy, Sandbox
+from pytest_evalarc.isolation.engine_probe import probe_argv
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.base import SCHEMA_VERSION
@@ -24,7 +25,8 @@ from pytest_evalarc.model.isolation import Barrier, PreflightDoc
 from pytest_evalarc.model.task import Limits
 
 DEADLINE_S = 30.0
-_ROWS = TypeAdapter(Annotated[list[tuple[str, bool, str]], Field(min_length=1)])
+_Row = tuple[str, bool, str]
+_ROWS = TypeAdapter(Annotated[list[_Row], Field(min_length=1)])
 KERNEL_SWITCH = "/proc/sys/kernel/core_pattern"
 DEVICE = Path("/dev/full")
 PROBE = Path(__file__).parent / "sandboxed" / "probe.py"
@@ -43,11 +45,10 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
     secret, target, box = folder / "secret", folder / "written", folder / "box"
     write_atomic(secret, secrets.token_bytes(16))
     box.mkdir()
-    probe = box / "probe.py"
-    write_atomic(probe, PROBE.read_bytes())
+    write_atomic(box / PROBE.name, PROBE.read_bytes())
     device_before = DEVICE.stat().st_ctime_ns
     with _listeners() as (port, name):
-        plan = {
+        plan: dict[str, str | int] = {
             "target": str(target),
             "secret": str(secret),
             "port": port,
@@ -56,7 +57,7 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
             "switch": KERNEL_SWITCH,
             "device": str(DEVICE),
         }
-        rows = _probe(sandbox, probe, plan)
+        rows = _probe(sandbox, box, plan)
     barriers = {name: Barrier(name=name, holds=holds, detail=seen) for name, holds, seen in rows}
     # Inside, these succeed on what is the sandbox's own, so the host tells whether it was reached.
     # The probe sets the mode that a device has already: only the time of the change would show it.
@@ -72,14 +73,26 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
     )
 
 
-def _probe(sandbox: Sandbox, probe: Path, plan: dict[str, object]) -> list[tuple[str, bool, str]]:
+def _probe(sandbox: Sandbox, box: Path, plan: dict[str, str | int]) -> list[_Row]:
+    state = box.parent / "state"
+    state.mkdir()
+    names = sandbox.names(
+        Names(
+            word="python",
+            program=str(base_python()),
+            workspace=box,
+            state=state,
+            reads=(python_home(),),
+            path=(),
+        )
+    )
     command = Command(
-        argv=(str(base_python()), "-I", "-S", "-B", str(probe)),
+        argv=_attempts(names, plan),
         cwd=Path("/"),
         env={},
         stdin=json.dumps(plan).encode(),
     )
-    policy = Policy(read=(python_home(), probe.parent), limits=Limits(tmp_mib=16))
+    policy = Policy(read=(box, *names.reads), write=(state,), limits=Limits(tmp_mib=16))
     said, complaint = Capture(1 << 16), Capture(1 << 12)
     ended = supervise(
         sandbox.wrap(command, policy), Watch(total_s=DEADLINE_S), stdout=said, stderr=complaint
@@ -91,9 +104,15 @@ def _probe(sandbox: Sandbox, probe: Path, plan: dict[str, object]) -> list[tuple
         raise InfrastructureError(
             f"sandbox {sandbox.name}",
             f"it did not start ({ended.reason}, status {ended.status}): {detail}",
-            "allow unprivileged user namespaces, run where they work, or trust the submission "
-            "with --evalarc-trust-local",
+            sandbox.remedy,
         ) from None
+
+
+def _attempts(names: Names, plan: dict[str, str | int]) -> tuple[str, ...]:
+    """Return what tries all barriers: a script for Python, or for a shell where that is all."""
+    if names.path is None:
+        return probe_argv(plan)
+    return (names.program, "-I", "-S", "-B", str(names.workspace / PROBE.name))
 
 
 @contextmanager

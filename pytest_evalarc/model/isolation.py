@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from pytest_evalarc.model.base import Model, Name, Sha256
+from pytest_evalarc.model.base import Cause, Model, Name, Sha256
 
 
 class IsolationRecord(Model):
@@ -17,6 +17,10 @@ class IsolationRecord(Model):
     version: str | None = None
     sha256: Sha256 | None = None
     """Digest of the sandbox program."""
+    image: str | None = None
+    """The name of the image that a container was started from."""
+    image_id: str | None = None
+    """What that name stood for, as `sha256:` and 64 digits; this is what ran."""
     limits: dict[str, str | None] = {}
     """Each limit by what enforces it, as `cgroup-v1` or `rlimit`; None is not enforced."""
 
@@ -54,6 +58,8 @@ class TrialIsolation(Model):
     srt_version: str | None = None
     audit_findings: tuple[str, ...] = ()
     """Attempts to leave the trial that the transcript shows and that the sandbox refused."""
+    findings: tuple[Cause, ...] = ()
+    """What voids the isolation, as an escape that a tool result proves: the trial is excluded."""
     config_changes: tuple[str, ...] = ()
     """Client or treatment files that changed between launch and the end of the session."""
     record: IsolationRecord | None = None
