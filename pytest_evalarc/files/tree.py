@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pytest_evalarc.errors import InfrastructureError, SubmissionError
@@ -75,6 +76,30 @@ def write_tree(dest: Path, files: Mapping[str, bytes], *, replace: bool = False)
                 os.fchmod(descriptor, 0o644)
 
 
+def create_trees(trees: Mapping[Path, Mapping[str, bytes]]) -> None:
+    """Make new folders, all of them whole or none at all.
+
+    Args:
+        trees: Files of each new folder by their relative POSIX paths, as `write_tree` takes
+            them. Nothing stands where a folder is to be, and none lies in another; folders above
+            are made where they are missing.
+
+    Raises:
+        InfrastructureError: Something is there already, or cannot be written; nothing is left
+            behind.
+    """
+    with contextlib.ExitStack() as undo:
+        drafts = {dest: _draft(dest, files, undo) for dest, files in trees.items()}
+        for dest, draft in drafts.items():
+            with _as_infrastructure(printable(str(dest), limit=400)):
+                # A rename would take the place of an empty folder.
+                if os.path.lexists(dest):
+                    raise FileExistsError(errno.EEXIST, "File exists")
+                draft.rename(dest)
+            undo.callback(_quietly, partial(remove_tree, dest))
+        undo.pop_all()
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder with all that is in it, however deep and however it is protected.
 
@@ -94,6 +119,26 @@ def remove_tree(path: Path) -> None:
     with Folder.at(path) as root:
         _empty(root)
     path.rmdir()
+
+
+def _draft(dest: Path, files: Mapping[str, bytes], undo: contextlib.ExitStack) -> Path:
+    """Return a folder beside where it is to be, with its files, and have it undone."""
+    missing = [folder for folder in dest.parents if not folder.exists()]
+    with _as_infrastructure(printable(str(dest), limit=400)):
+        for folder in reversed(missing):
+            folder.mkdir()
+            undo.callback(_quietly, folder.rmdir)
+        draft = dest.with_name(f".{secrets.token_hex(8)}.tmp")
+        draft.mkdir()
+    undo.callback(_quietly, partial(remove_tree, draft))
+    write_tree(draft, files)
+    return draft
+
+
+def _quietly(undo: Callable[[], None]) -> None:
+    """Undo what can be: what made it necessary is what has to be told."""
+    with contextlib.suppress(OSError):
+        undo()
 
 
 def _empty(root: Folder) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_evalarc.errors import InfrastructureError, SubmissionError
 from pytest_evalarc.files.manifest import read_manifest
-from pytest_evalarc.files.tree import copy_tree, remove_tree, write_tree
+from pytest_evalarc.files.tree import copy_tree, create_trees, remove_tree, write_tree
 from tests.files.hostile import make_deep, make_sparse
 
 
@@ -217,3 +217,55 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
     remove_tree(tmp_path / "never-there")
 
     assert os.listdir(tmp_path) == ["precious"]
+
+
+# Several new folders, all or none.
+
+
+def everything(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*"))
+
+
+def test_new_folders_are_made_with_those_above_them(tmp_path: Path) -> None:
+    """Whoever wants a folder wants it wherever it is to be."""
+    create_trees({tmp_path / "a/b/c": {"d/e.txt": b"1", "f": b"2"}, tmp_path / "g": {"h": b"3"}})
+
+    assert (tmp_path / "a/b/c/d/e.txt").read_bytes() == b"1"
+    assert everything(tmp_path) == [
+        *("a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e.txt", "a/b/c/f"),
+        *("g", "g/h"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "empty folder", "link"])
+def test_what_is_there_keeps_every_new_folder_from_being_made(tmp_path: Path, kind: str) -> None:
+    """Half of what was asked for would have to be found and removed by hand."""
+    there = tmp_path / "there"
+    if kind == "file":
+        there.write_bytes(b"mine")
+    elif kind == "link":
+        there.symlink_to("nowhere")
+    else:
+        there.mkdir()
+    if kind == "folder":
+        (there / "file").write_bytes(b"mine")
+    before = everything(tmp_path)
+
+    with pytest.raises(InfrastructureError, match=r"there: cannot be written: File exists"):
+        create_trees({tmp_path / "new/one": {"f": b""}, there: {"f": b""}})
+
+    assert everything(tmp_path) == before
+    assert not (there / "f").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "file"), [("file/new", "f"), ("new", "../out"), ("new", "f/../../out")]
+)
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, path: str, file: str) -> None:
+    """A folder that is there but not whole looks like one that is."""
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(InfrastructureError):
+        create_trees({tmp_path / "above/first": {"f": b""}, tmp_path / path: {"a": b"", file: b""}})
+
+    assert everything(tmp_path) == ["file"]

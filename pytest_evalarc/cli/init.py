@@ -1,0 +1,188 @@
+"""`pytest-evalarc init`: a new task that is valid and whose audit passes, to be changed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pytest_evalarc.cli.project import DEFAULT_TASKS, broken_pack, pack_info, project_root
+from pytest_evalarc.cli.status import Status
+from pytest_evalarc.errors import EvalArcError, UsageError, nearest
+from pytest_evalarc.files.manifest import is_cache, read_manifest
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import create_trees
+from pytest_evalarc.registry.installed import installed
+from pytest_evalarc.registry.registry import Registry
+from pytest_evalarc.tasks.fields import NAME_HINT, is_name
+from pytest_evalarc.tasks.load import TASK_FILE
+from pytest_evalarc.tasks.names import is_reserved
+from pytest_evalarc.tasks.problems import shown_path
+
+SCAFFOLDS = Path(__file__).parent / "scaffolds"
+LANGUAGES = ("python", "node", "rust")
+PROMPT_FILE = "TASK.md"
+"""In a candidate's workspace, what it is asked."""
+
+_PACK_TASK = """\
+# The pack brings prompt, starter, cases, reference and mutants.
+kind = "capability"
+
+[pack]
+name = "{name}"
+"""
+
+
+def init(
+    name: str,
+    *,
+    tasks: Path | None = None,
+    language: str | None = None,
+    pack: str | None = None,
+    pack_language: str | None = None,
+    workspace: Path | None = None,
+) -> Status:
+    """Make a task, or a pack task with a candidate's workspace, all or nothing; return `DONE`.
+
+    Args:
+        name: The task's name, which is that of its folder.
+        tasks: Where tasks are; made if it is not there. None is `evals/tasks` below the current
+            folder.
+        language: The scaffold's, one of `LANGUAGES`; None is the first.
+        pack: A pack that grades the task, in place of a scaffold.
+        pack_language: Of the pack's candidates; None is the pack's first.
+        workspace: A new folder that gets the pack's prompt and starter.
+
+    Raises:
+        UsageError: A name is wrong, options do not go together, or something is there already.
+        InfrastructureError: Something cannot be written.
+    """
+    _check_combination(language, pack, pack_language, workspace)
+    _check_name(name)
+    folder = _absolute(tasks or Path(DEFAULT_TASKS))
+    task = folder / name
+    if pack is None:
+        trees = {task: _scaffold(language or LANGUAGES[0])}
+    else:
+        known = installed()
+        candidates = _language_of(known, pack, pack_language)
+        trees = {task: {TASK_FILE: _pack_task(pack, pack_language).encode()}}
+        if workspace is not None:
+            trees[_workspace(workspace, folder)] = _starter(known, pack, candidates)
+    _check_free(task)
+    create_trees(trees)
+    for path in trees:
+        print(f"made {shown_path(path, Path.cwd())}")
+    for line in _next_steps(name, folder, None if workspace is None else _absolute(workspace)):
+        print(printable(line))
+    return Status.DONE
+
+
+def _check_combination(
+    language: str | None, pack: str | None, pack_language: str | None, workspace: Path | None
+) -> None:
+    if pack is not None and language is not None:
+        problem = "stands beside --pack, which has languages of its own"
+        raise UsageError("--language", problem, "write --pack-language")
+    if pack is None and pack_language is not None:
+        raise UsageError("--pack-language", "stands without --pack", "write --language")
+    if pack is None and workspace is not None:
+        problem = "stands without --pack, which brings what a workspace holds"
+        raise UsageError("--workspace", problem, "name the pack")
+
+
+def _check_name(name: str) -> None:
+    if not is_name(name):
+        raise UsageError(f"name {printable(repr(name))}", "is none that a task can have", NAME_HINT)
+    if is_reserved(name):
+        raise UsageError(f"name {name!r}", "is reserved", "choose another one")
+
+
+def _check_free(task: Path) -> None:
+    """Refuse a task that is there, under this name or one that differs in case alone."""
+    twins = [path for path in _inside(task.parent) if path.name.casefold() == task.name.casefold()]
+    for twin in twins:
+        where = shown_path(twin, Path.cwd())
+        raise UsageError(where, "is there already", "choose another name, or move it away")
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir()) if os.path.lexists(folder) else []
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        hint = "name a folder of tasks with --tasks"
+        raise UsageError(printable(str(folder)), problem, hint) from error
+
+
+def _scaffold(language: str) -> Mapping[str, bytes]:
+    """Return the files of the task that ships in a language, by their paths."""
+    if language not in LANGUAGES:
+        hint = nearest(language, LANGUAGES)
+        raise UsageError(f"--language {printable(language)}", "there is no scaffold in it", hint)
+    folder = SCAFFOLDS / language
+    files = read_manifest(folder, skip=is_cache).files
+    return {entry.path: (folder / entry.path).read_bytes() for entry in files}
+
+
+def _pack_task(pack: str, language: str | None) -> str:
+    text = _PACK_TASK.format(name=pack)
+    return text if language is None else f'{text}language = "{language}"\n'
+
+
+def _language_of(known: Registry, pack: str, language: str | None) -> str:
+    languages = tuple(pack_info(known, pack).languages)
+    if language is None:
+        return languages[0]
+    if language not in languages:
+        where = f"--pack-language {printable(language)}"
+        hint = nearest(language, languages)
+        raise UsageError(where, f"the pack {pack} has no candidate in it", hint)
+    return language
+
+
+def _workspace(path: Path, tasks: Path) -> Path:
+    """Return where a workspace is to be; it lies apart from the tasks, and nothing is there."""
+    workspace = _absolute(path)
+    where = f"--workspace {shown_path(workspace, Path.cwd())}"
+    if os.path.lexists(workspace):
+        raise UsageError(where, "is there already", "name a folder that is not")
+    if tasks in (workspace, *workspace.parents) or workspace in tasks.parents:
+        problem = f"does not lie apart from the tasks in {shown_path(tasks, Path.cwd())}"
+        raise UsageError(where, problem, "name another folder")
+    return workspace
+
+
+def _starter(known: Registry, pack: str, language: str) -> Mapping[str, bytes]:
+    """Return the files that a candidate of a pack begins with, and what it is asked."""
+    try:
+        files = known.packs.get(pack).control("starter", language)
+    except EvalArcError:
+        raise
+    except Exception as error:
+        raise broken_pack(pack, error) from error
+    return {**files, PROMPT_FILE: pack_info(known, pack).prompt.encode()}
+
+
+def _next_steps(name: str, tasks: Path, workspace: Path | None) -> Iterator[str]:
+    """Yield commands for the shell, each with what it answers."""
+    # With `=`, or pytest would take a folder of that name for its root.
+    words = [f"--evalarc-task={name}"]
+    current = Path.cwd()
+    if tasks != (project_root(current) or current) / DEFAULT_TASKS:
+        words.append(f"--evalarc-tasks={shown_path(tasks, current)}")
+    command = shlex.join(["pytest", *words])
+    yield "run next:"
+    yield f"  {command} --evalarc-check-tasks  # is the task valid?"
+    yield f"  {command} -k audit  # and can its checks be trusted?"
+    if workspace is None:
+        yield f"  {command}  # and does the ideal session succeed?"
+    else:
+        folder = shlex.quote(f"--evalarc-submission={shown_path(workspace, current)}")
+        yield f"  {command} {folder}  # and what does the workspace score?"
+
+
+def _absolute(path: Path) -> Path:
+    """Return an absolute path without `..`, in which links stay as they were named."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolving would follow them.

@@ -1,0 +1,13 @@
+"""Durations as people write them."""
+
+
+def seconds(text: str) -> int:
+    """Return the seconds of a duration such as `1h30m`, `45s` or `2h`.
+
+    A duration has hours, minutes and seconds, in this order. Each is a whole number in the digits
+    0 to 9 with its unit, each may be left out, and at least one of them is there.
+
+    Raises:
+        ValueError: The text is no duration.
+    """
+    raise NotImplementedError

@@ -1,0 +1,313 @@
+"""`pytest-evalarc init`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pytest_evalarc.cli.init import LANGUAGES, SCAFFOLDS
+from pytest_evalarc.cli.main import main
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.packs.durable_kv.pack import DurableKv
+from pytest_evalarc.tasks.load import load_task
+from tests.needs import needs, needs_bwrap
+
+PACK = DurableKv()
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder that is the current one."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def everything(root: Path) -> dict[str, bytes | None]:
+    """Return the content of all that is in a folder; None for what is no file."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def loaded(folder: Path) -> Task:
+    return load_task(
+        folder,
+        root=Path.cwd(),
+        toolchains=LANGUAGES,
+        packs={"durable-kv": lambda: PACK.info},
+    )
+
+
+@pytest.mark.parametrize("language", [None, *LANGUAGES])
+def test_the_new_task_is_valid_and_has_two_mutants(project: Path, language: str | None) -> None:
+    """Whoever starts from it changes something that works."""
+    assert main(["init", "first", *(["--language", language] if language else [])]) == 0
+
+    task = loaded(project / "evals/tasks/first")
+    assert task.toolchain == (language or "python")
+    assert task.has_solution
+    assert [check.id for check in task.checks] == ["nonsense_is_refused", "units_add_up"]
+    assert {mutant.target for mutant in task.mutants} == set(task.dimensions)
+    assert len(task.mutants) == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_key_of_the_new_task_has_a_comment_above_it(project: Path, language: str) -> None:
+    """The file is read before any page is."""
+    main(["init", "first", "--language", language])
+
+    text = (project / "evals/tasks/first/task.toml").read_text()
+    keys = [key for key, value in tomllib.loads(text).items() if not isinstance(value, dict | list)]
+    for key in [*keys, "editable", "tags"]:
+        assert re.search(rf"^#.*\n{key} = ", text, re.MULTILINE), key
+    for table in ("[deadlines]", "[checks.units_add_up]", "[[mutants]]"):
+        assert re.search(rf"^#.*\n{re.escape(table)}", text, re.MULTILINE), table
+
+
+def test_what_the_package_left_of_its_own_use_is_not_copied(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installer compiles what it installs, scaffolds too."""
+    folder = tmp_path / "scaffolds/python"
+    (folder / "starter/__pycache__").mkdir(parents=True)
+    (folder / "starter/__pycache__/a.pyc").write_bytes(b"")
+    (folder / "starter/a.py").write_bytes(b"a")
+    monkeypatch.setattr("pytest_evalarc.cli.init.SCAFFOLDS", folder.parent)
+
+    main(["init", "first"])
+
+    assert list(everything(project / "evals/tasks/first")) == ["starter", "starter/a.py"]
+
+
+def test_a_pack_task_names_its_pack_alone(project: Path) -> None:
+    """All else is the pack's own word, and would only go stale here."""
+    assert main(["init", "kv", "--pack", "durable-kv"]) == 0
+
+    assert list(everything(project)) == [
+        *("evals", "evals/tasks", "evals/tasks/kv", "evals/tasks/kv/task.toml")
+    ]
+    text = (project / "evals/tasks/kv/task.toml").read_text()
+    assert tomllib.loads(text) == {"kind": "capability", "pack": {"name": "durable-kv"}}
+    assert loaded(project / "evals/tasks/kv").mutants == tuple(PACK.info.mutants)
+
+
+@pytest.mark.parametrize(("words", "language"), [([], "python"), (["javascript"], "javascript")])
+def test_a_workspace_holds_what_a_candidate_begins_with(
+    project: Path, words: list[str], language: str
+) -> None:
+    """What is asked and what is there, in the language that the task then grades."""
+    option = [f"--pack-language={word}" for word in words]
+
+    assert main(["init", "kv", "--pack", "durable-kv", *option, "--workspace", "a/work"]) == 0
+
+    files = {path: data for path, data in everything(project / "a/work").items() if data}
+    assert files == {**PACK.control("starter", language), "TASK.md": PACK.info.prompt.encode()}
+    pack = loaded(project / "evals/tasks/kv").pack
+    assert pack is not None and pack.language == language
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["a b"], "name 'a b': is none that a task can have; use letters, digits"),
+        (["a/b"], "name 'a/b': is none that a task can have"),
+        ([""], "name '': is none that a task can have"),
+        (["a\x1b[31m"], r"name 'a\x1b[31m': is none that a task can have"),
+        (["x" * 101], "is none that a task can have"),
+        (["Audit"], "name 'Audit': is reserved; choose another one"),
+        (["nul"], "name 'nul': is reserved"),
+        (["a", "--language", "pyton"], "there is no scaffold in it; nearest: python"),
+        (["a", "--pack", "durable-kw"], "pack 'durable-kw': there is no such one; nearest: dura"),
+        (
+            ["a", "--pack", "durable-kv", "--pack-language", "javascrip"],
+            "--pack-language javascrip: the pack durable-kv has no candidate in it; nearest: java",
+        ),
+        (["a", "--pack", "durable-kv", "--language", "node"], "--language: stands beside --pack"),
+        (["a", "--pack-language", "python"], "--pack-language: stands without --pack"),
+        (["a", "--workspace", "w"], "--workspace: stands without --pack"),
+        (
+            ["a", "--pack", "durable-kv", "--workspace", "evals/tasks/a/w"],
+            "--workspace evals/tasks/a/w: does not lie apart from the tasks in evals/tasks",
+        ),
+        (["a", "--pack", "durable-kv", "--workspace", "evals"], "does not lie apart from"),
+        (["a", "--pack", "durable-kv", "--workspace", "."], "--workspace .: is there already"),
+        (["a", "--tasks", "file"], "file: cannot be read: Not a directory"),
+        (["a", "--tasks", "file/tasks"], "file/tasks/a: cannot be written: "),
+        (["a", "--pack", "durable-kv", "--workspace", "file/w"], "file/w: cannot be written: "),
+    ],
+)
+def test_a_wrong_call_makes_nothing_and_is_one_sentence(
+    project: Path, capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    """Also what the call's other half would have made."""
+    (project / "file").write_text("mine")
+
+    assert main(["init", *words]) == 1
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("pytest-evalarc: ") and said.err.count("\n") == 1
+    assert sentence in said.err
+    assert everything(project) == {"file": b"mine"}
+
+
+@pytest.mark.parametrize("kind", ["task", "empty folder", "file", "link", "twin", "workspace"])
+def test_nothing_is_ever_overwritten(
+    project: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """It may be a week's work; the sentence says what is in the way."""
+    tasks = project / "evals/tasks"
+    tasks.mkdir(parents=True)
+    words, there = ["first"], tasks / "first"
+    if kind == "link":
+        there.symlink_to("nowhere")
+    elif kind == "file":
+        there.write_text("mine")
+    elif kind == "twin":
+        there = tasks / "First"
+        there.mkdir()
+    elif kind == "workspace":
+        there = project / "work"
+        there.mkdir()
+        words = ["first", "--pack", "durable-kv", "--workspace", "work"]
+    else:
+        there.mkdir()
+    if kind == "task":
+        (there / "task.toml").write_text("mine")
+    before = everything(project)
+
+    assert main(["init", *words]) == 1
+
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert f"{there.relative_to(project)}: is there already; " in said.err
+    assert said.out == ""
+    assert everything(project) == before
+
+
+def test_what_can_be_run_next_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first minute decides whether there is a second."""
+    main(["init", "first"])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "made evals/tasks/first",
+        "run next:",
+        "  pytest --evalarc-task=first --evalarc-check-tasks  # is the task valid?",
+        "  pytest --evalarc-task=first -k audit  # and can its checks be trusted?",
+        "  pytest --evalarc-task=first  # and does the ideal session succeed?",
+    ]
+
+
+def test_what_is_elsewhere_is_named_so_that_the_shell_understands_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pytest looks for tasks below its root, which is not always the current folder."""
+    words = ["--pack", "durable-kv", "--tasks", "my tasks", "--workspace", "../w $x"]
+
+    main(["init", "kv", *words])
+    elsewhere = capsys.readouterr().out.splitlines()
+    (project / "pyproject.toml").write_text("")
+    (project / "below").mkdir()
+    monkeypatch.chdir(project / "below")
+    main(["init", "first"])
+    below = capsys.readouterr().out.splitlines()
+
+    workspace = f"{project.parent}/w $x"
+    assert elsewhere[:2] == ["made my tasks/kv", f"made {workspace}"]
+    assert elsewhere[-1] == (
+        "  pytest --evalarc-task=kv '--evalarc-tasks=my tasks' "
+        f"'--evalarc-submission={workspace}'  # and what does the workspace score?"
+    )
+    assert below[-1].startswith("  pytest --evalarc-task=first --evalarc-tasks=evals/tasks  #")
+
+
+# The printed commands, run by a shell.
+
+
+def run_printed(lines: list[str], project: Path) -> list[subprocess.CompletedProcess[str]]:
+    """Return what each command gave that `init` has printed."""
+    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    options = f"--evalarc-root={project.parent}/trials -p no:randomly --color=no -ra"
+    return [
+        subprocess.run(
+            line,
+            shell=True,
+            cwd=project,
+            env={
+                **env,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}",
+                "PYTEST_ADDOPTS": options,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for line in lines
+        if line.startswith("  pytest ")
+    ]
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_printed_commands_pass(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is pasted as it stands, and must answer what stands behind it."""
+    main(["init", "first"])
+
+    valid, audited, played = run_printed(capsys.readouterr().out.splitlines(), project)
+
+    assert re.search(r"= 1 passed in ", valid.stdout), valid.stdout
+    assert re.search(r"= 5 passed, \d+ deselected in ", audited.stdout), audited.stdout
+    assert "mutation score 1.00 (2 of 2 detected)" in audited.stdout
+    assert re.search(r"= 10 passed in ", played.stdout), played.stdout
+    assert (valid.returncode, audited.returncode, played.returncode) == (0, 0, 0)
+
+
+@pytest.mark.slow
+@needs_bwrap
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param("node", marks=needs("node")), pytest.param("rust", marks=needs("cargo"))],
+)
+def test_the_audit_and_the_ideal_session_pass_in_every_language(
+    project: Path, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    """The last command that is printed does what those before it do, and more."""
+    main(["init", "first", "--language", language])
+    *_, command = capsys.readouterr().out.splitlines()
+
+    (played,) = run_printed([command], project)
+
+    assert re.search(r"= 10 passed in ", played.stdout), played.stdout
+    assert "mutation score 1.00 (2 of 2 detected)" in played.stdout
+    assert played.returncode == 0
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_a_workspace_is_graded_by_the_printed_command(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The starter is a candidate that runs, and answers nothing right yet."""
+    main(["init", "kv", "--pack", "durable-kv", "--workspace", "work"])
+    *_, command = capsys.readouterr().out.splitlines()
+
+    (graded,) = run_printed([command.replace("  #", " --evalarc-seeds=17  #")], project)
+
+    assert graded.returncode == 0, graded.stdout
+    (path,) = project.glob("results/kv/submission/2*/evaluation.json")
+    assert re.search(r'"resolved": false', path.read_text())
+    assert re.search(r"= 1 passed, \d+ missed in ", graded.stdout), graded.stdout
+
+
+def test_every_language_has_a_scaffold_and_no_other_has() -> None:
+    """The option's words and the folders that ship are told in two places."""
+    assert {path.name for path in SCAFFOLDS.iterdir() if path.is_dir()} == set(LANGUAGES)
