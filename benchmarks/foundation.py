@@ -37,14 +37,27 @@ class Sizes(NamedTuple):
     flood_bytes: int
     bare_runs: int
     items: int
+    collections: int
     results: int
 
 
 FULL = Sizes(
-    idle_runs=40, trials=5, flood_bytes=1 << 30, bare_runs=40, items=10_000, results=10_000
+    idle_runs=40,
+    trials=5,
+    flood_bytes=1 << 30,
+    bare_runs=40,
+    items=10_000,
+    collections=7,
+    results=10_000,
 )
 QUICK = Sizes(
-    idle_runs=6, trials=1, flood_bytes=128 * MIB, bare_runs=10, items=2_000, results=1_000
+    idle_runs=6,
+    trials=1,
+    flood_bytes=128 * MIB,
+    bare_runs=10,
+    items=2_000,
+    collections=3,
+    results=1_000,
 )
 
 
@@ -296,8 +309,8 @@ class Cost(NamedTuple):
     peak_mib: float
 
 
-def collection_figures(folder: Path, items: int) -> Iterator[Figure]:
-    """Yield what collecting evals costs, against as many plain test functions in one module."""
+def collection_figures(folder: Path, items: int, runs: int) -> Iterator[Figure]:
+    """Yield what sessions that collect evals cost, against one module of plain test functions."""
     plain, evals = folder / "plain", folder / "evals"
     trials = items // ITEMS_OF_A_TRIAL
     write_small_task(evals / "evals" / "tasks" / "small")
@@ -308,24 +321,32 @@ def collection_figures(folder: Path, items: int) -> Iterator[Figure]:
     functions = "".join(f"def test_{number}():\n    pass\n" for number in range(items))
     (plain / "test_many.py").write_text(functions, "utf-8")
     few, many = ("evals", "--evalarc-trials=1"), ("evals", f"--evalarc-trials={trials}")
+    # Interleaved and compared by pairs, so that a machine that gets busier meets both alike.
     pairs = []
-    for _ in range(4):
+    for _ in range(runs + 1):
         ours = collection_cost(evals, few), collection_cost(evals, many)
         plains = collection_cost(plain, ("test_one.py",)), collection_cost(plain, ("test_many.py",))
         pairs.append((ours, plains))
     del pairs[0]  # It compiled what the others read.
-    whole = statistics.median(ours[1].cpu_s / plains[1].cpu_s for ours, plains in pairs)
-    whole_size = statistics.median(ours[1].peak_mib / plains[1].peak_mib for ours, plains in pairs)
-    times = statistics.median(growth(ours).cpu_s / growth(plains).cpu_s for ours, plains in pairs)
-    sizes = statistics.median(
-        growth(ours).peak_mib / growth(plains).peak_mib for ours, plains in pairs
-    )
-    note = f"{items} items beyond a session that collects one trial, or one function"
-    yield Figure("collection, CPU, evals : functions", times, "ratio", 0.6, note)
-    yield Figure("collection, memory, evals : functions", sizes, "ratio", 1)
-    note = "with what both sessions import"
-    yield Figure("  of the whole sessions, CPU", whole, "ratio", None, note)
-    yield Figure("  of the whole sessions, memory", whole_size, "ratio")
+    whole = [(ours[1], plains[1]) for ours, plains in pairs]
+    grown = [(growth(ours), growth(plains)) for ours, plains in pairs]
+    note = f"whole sessions of {items} items, median of {runs} pairs"
+    yield Figure("collection, CPU, evals : functions", cpu_ratio(whole), "ratio", 0.6, note)
+    note = f"{statistics.median(ours.peak_mib for ours, _ in whole):.0f} MiB"
+    yield Figure("collection, memory, evals : functions", peak_ratio(whole), "ratio", 1, note)
+    note = "beyond a session that collects one trial, or one function"
+    yield Figure("  of what grows with the items, CPU", cpu_ratio(grown), "ratio", None, note)
+    yield Figure("  of what grows with the items, memory", peak_ratio(grown), "ratio")
+
+
+def cpu_ratio(pairs: Sequence[tuple[Cost, Cost]]) -> float:
+    """Return the median ratio of the seconds of pairs of processes."""
+    return statistics.median(ours.cpu_s / theirs.cpu_s for ours, theirs in pairs)
+
+
+def peak_ratio(pairs: Sequence[tuple[Cost, Cost]]) -> float:
+    """Return the median ratio of the peak sizes of pairs of processes."""
+    return statistics.median(ours.peak_mib / theirs.peak_mib for ours, theirs in pairs)
 
 
 ITEMS_OF_A_TRIAL = 10
@@ -433,7 +454,7 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
         yield from oracle_figures(ran)
         yield from check_figures(ran, sizes.bare_runs)
         yield from flood_figures(sizes.flood_bytes)
-        yield from collection_figures(folder / "collection", sizes.items)
+        yield from collection_figures(folder / "collection", sizes.items, sizes.collections)
         (batch,) = {path.parent.resolve() for path in trials.glob("results/*/*/*/plan.json")}
         yield from batch_figures(folder, batch, sizes.results)
 

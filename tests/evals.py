@@ -256,6 +256,7 @@ class Evals:
         return Batch(
             request=self.request,
             parts=Parts(
+                pack=known.packs.get,
                 toolchain=(lambda _name: Plain()) if self.is_plain else known.toolchains.get,
                 client=known.clients.get,
                 treatment=known.treatments.get,

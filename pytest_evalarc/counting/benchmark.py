@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from pytest_evalarc.counting.outcome import CauseKind
+from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION
@@ -109,11 +110,6 @@ def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Ben
         configurations=configurations,
         delta=_delta(plan, configurations, comparable=isolation == "enforced"),
     )
-
-
-def is_treated(configuration: str) -> bool:
-    """Return whether a configuration's trials get the treatment (`with-<treatment>`, `noise`)."""
-    return configuration == "noise" or configuration.startswith("with-")
 
 
 def _counted_by_folder(

@@ -1,4 +1,4 @@
-"""In which order the trials of a batch run."""
+"""Which trials of a batch are treated, and in which order they run."""
 
 from __future__ import annotations
 
@@ -32,3 +32,8 @@ def planned_trials(configurations: Sequence[str], trials: int) -> tuple[PlannedT
             configurations if round_ % 2 else reversed(configurations), start=1
         )
     )
+
+
+def is_treated(configuration: str) -> bool:
+    """Return whether a configuration's trials get the treatment (`with-<treatment>`, `noise`)."""
+    return configuration == "noise" or configuration.startswith("with-")

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LOOK_S = 0.2
 """How often a waiter looks whether it shall wait any longer."""
@@ -31,6 +33,9 @@ def locked(path: Path, *, given_up: threading.Event | None = None) -> Iterator[N
     Raises:
         GivenUp: The lock is held, and the waiting was given up.
     """
+    # Asyncio comes with it, which is much for a process that only collects.
+    from filelock import FileLock
+
     lock = FileLock(path)
     _acquire(lock, given_up)
     try:
@@ -43,6 +48,8 @@ def _acquire(lock: FileLock, given_up: threading.Event | None) -> None:
     if given_up is None:
         lock.acquire()
         return
+    from filelock import Timeout
+
     while not lock.is_locked:
         try:
             lock.acquire(timeout=LOOK_S)

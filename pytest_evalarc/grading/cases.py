@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_evalarc.errors import InfrastructureError
-from pytest_evalarc.files.manifest import is_cache
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree
-from pytest_evalarc.grading.lab import Lab, PackLab, require, scratch
+from pytest_evalarc.grading.candidate import as_candidate, filled_command, named_command
+from pytest_evalarc.grading.lab import STARTUP_S, SYSTEM_PATH, PackLab, require, scratch
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Pack
-from pytest_evalarc.grading.session import Bounds, CandidateSession
+from pytest_evalarc.grading.scope import EVERYTHING, Scope
+from pytest_evalarc.grading.session import RESPONSE_S, Bounds, CandidateSession
 from pytest_evalarc.grading.submission import Submission
-from pytest_evalarc.isolation.command import Command, Policy
-from pytest_evalarc.isolation.host import base_python, python_home
+from pytest_evalarc.isolation.command import Command, Names, Policy
+from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.grading import CheckRow
+from pytest_evalarc.model.pack import Language
 from pytest_evalarc.model.task import Task
 
-SYSTEM_PATH = "/usr/bin:/bin"
 
-
-def pack_rows(task: Task, submission: Submission, lab: PackLab) -> tuple[CheckRow, ...]:
+def pack_rows(
+    task: Task, submission: Submission, lab: PackLab, scope: Scope = EVERYTHING
+) -> tuple[CheckRow, ...]:
     """Return the rows of every case of every seed, seed by seed, in the pack's order of cases.
 
     Whatever the candidate does is a row. So is what breaks on our side in one case, as
@@ -37,28 +42,52 @@ def pack_rows(task: Task, submission: Submission, lab: PackLab) -> tuple[CheckRo
         task: A task with a pack; it says which seeds are run, and what a process may use.
         submission: The candidate, at rest.
         lab: Sandbox, pack, folder to work in, and how many cases run at once.
+        scope: The cases and seeds that are asked for.
 
     Raises:
-        SubmissionError: The submission changed while it was copied.
+        SubmissionError: The submission is none that a candidate may be, or changed while it was
+            copied.
         InfrastructureError: The pack is not what it declares, or the copy cannot be written.
     """
     pack = lab.pack
-    cases = _declared_cases(task, pack)
+    cases = [case for case in declared_cases(task, pack) if scope.covers(case.id, case.seed)]
+    candidate = as_candidate(submission, language_of(task, pack))
     with scratch(lab.work, "pack") as root:
         workspace = root / "candidate"
-        copy_tree(
-            submission.root,
-            submission.manifest,
-            workspace,
-            select=lambda path: not is_cache(path),
+        copy_tree(candidate.submission.root, candidate.submission.manifest, workspace)
+        bench = _Bench(
+            task=task,
+            pack=pack,
+            lab=lab,
+            root=root,
+            workspace=workspace,
+            command=candidate.command,
         )
-        bench = _Bench(task=task, pack=pack, lab=lab, root=root, workspace=workspace)
+        bench.check_command()
         # A sandbox dies with the thread that started it, so threads outlive every session.
         with ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="case") as pool:
             return tuple(pool.map(bench.row, cases))
 
 
-def _declared_cases(task: Task, pack: Pack) -> Sequence[Case]:
+def language_of(task: Task, pack: Pack) -> Language:
+    """Return the language that a task puts its pack in.
+
+    Raises:
+        InfrastructureError: The pack has none of that name, which validation would have said.
+    """
+    name = task.pack.language if task.pack else ""
+    language = pack.info.languages.get(name)
+    if language is None:
+        raise InfrastructureError(f"pack {pack.info.name}", f"has no language {name!r}")
+    return language
+
+
+def declared_cases(task: Task, pack: Pack) -> Sequence[Case]:
+    """Return every case of every seed of a task, seed by seed, in the pack's order of cases.
+
+    Raises:
+        InfrastructureError: The task has no pack, or the pack is not what it declares.
+    """
     if task.pack is None:
         raise InfrastructureError(f"task {task.name}", "it has no pack")
     declared = [(seed, case) for seed in task.pack.seeds for case in pack.info.cases]
@@ -66,6 +95,24 @@ def _declared_cases(task: Task, pack: Pack) -> Sequence[Case]:
     as_declared = [(case.seed, case.id) for case in cases] == declared
     require(as_declared, f"pack {pack.info.name}", "its cases are not those that it declares")
     return cases
+
+
+def session_runtime(task: Task, submission: Submission | None, lab: PackLab) -> dict[str, object]:
+    """Return the facts of a runtime that sessions of candidates have beside all others."""
+    language = language_of(task, lab.pack)
+    return {
+        "toolchain": (
+            lab.interpreter.version
+            if lab.sandbox.image is None
+            else f"the {lab.interpreter.word} of the image"
+        ),
+        "command": named_command(submission, language) if submission else language.command,
+        "response_timeout_seconds": RESPONSE_S,
+        "startup_timeout_seconds": STARTUP_S,
+        "case_timeout_seconds": task.deadlines.check,
+        "session_output_limit_bytes": task.limits.output_mib * MIB,
+        "request_limit_bytes": lab.pack.info.request_bytes,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +125,25 @@ class _Finding:
     """What broke on our side."""
 
 
+class _Folders(NamedTuple):
+    """The folders of one case, which all of its sessions share, and what they may touch."""
+
+    state: Path
+    tmp: Path
+    policy: Policy
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Bench:
     """One candidate under examination; every case may run on a thread of its own."""
 
     task: Task
     pack: Pack
-    lab: Lab
+    lab: PackLab
     root: Path
     workspace: Path
+    command: tuple[str, ...]
+    """Template of the candidate's command."""
     started_s: float = field(default_factory=time.monotonic)
 
     def row(self, case: Case) -> CheckRow:
@@ -106,17 +163,19 @@ class _Bench:
 
     def _examine(self, case: Case, sessions: list[CandidateSession]) -> _Finding:
         bounds = Bounds(
-            case_ends_s=self._case_ends_s(case), request_bytes=self.pack.info.request_bytes
+            case_ends_s=self._case_ends_s(case),
+            output_bytes=self.task.limits.output_mib * MIB,
+            request_bytes=self.pack.info.request_bytes,
         )
         try:
             with scratch(self.root, "case") as folder, ExitStack() as opened:
 
                 def open_session() -> CandidateSession:
-                    session = opened.enter_context(self._open(state, tmp, bounds))
+                    session = opened.enter_context(self._open(own, bounds))
                     sessions.append(session)
                     return session
 
-                state, tmp = self._folders(folder)
+                own = self._folders(folder)
                 verdict = self.pack.run(case, open_session)
                 _check_dimensions(case, self.pack.info.cases[case.id], verdict)
         except CandidateError as error:
@@ -130,44 +189,63 @@ class _Bench:
         case_s = deadlines.get(case.id, self.task.deadlines.check)
         return min(time.monotonic() + case_s, self.started_s + self.task.deadlines.grading)
 
-    def _folders(self, folder: Path) -> tuple[Path, Path]:
+    def _folders(self, folder: Path) -> _Folders:
         """Make the state folder of a case, and a temporary one where the sandbox has none."""
         state = folder / "state"
         state.mkdir()
         tmp = self.lab.sandbox.private_tmp
-        if tmp is None:
-            tmp = folder / "tmp"
-            tmp.mkdir()
-        return state, tmp
+        if tmp is not None:
+            return _Folders(state, tmp, self._policy.also(write=(state,)))
+        tmp = folder / "tmp"
+        tmp.mkdir()
+        return _Folders(state, tmp, self._policy.also(write=(state, tmp)))
 
-    def _open(self, state: Path, tmp: Path, bounds: Bounds) -> CandidateSession:
-        filled = {"python": base_python(), "workspace": self.workspace, "state": state}
-        command = Command(
-            argv=tuple(_filled(word, filled) for word in self.pack.info.command),
-            cwd=self.workspace,
-            env={
-                "PATH": SYSTEM_PATH,
-                "LANG": "C.UTF-8",
-                "HOME": str(tmp),
-                "TMPDIR": str(tmp),
-            },
+    def check_command(self) -> None:
+        """Refuse a command whose program is not there, before any case is charged with it.
+
+        Raises:
+            SubmissionError: It is not.
+        """
+        filled_command(self.command, self._names(self.root / "state"))
+
+    def _names(self, state: Path) -> Names:
+        """Return what the candidate calls its things where it runs."""
+        interpreter = self.lab.interpreter
+        host = Names(
+            word=interpreter.word,
+            program=str(interpreter.program),
+            workspace=self.workspace,
+            state=state,
+            reads=(interpreter.program, *interpreter.reads),
+            path=SYSTEM_PATH,
         )
-        policy = Policy(
-            read=(self.workspace, python_home()),
+        return self.lab.sandbox.names(host)
+
+    @cached_property
+    def _policy(self) -> Policy:
+        """What every session may touch; each case adds folders of its own."""
+        reads = self._names(self.root / "state").reads
+        return Policy(
+            read=(self.workspace, *reads),
             deny_read=self.lab.deny_read,
-            write=(state,) if tmp == self.lab.sandbox.private_tmp else (state, tmp),
             limits=self.task.limits,
         )
-        return CandidateSession(
-            self.lab.sandbox, command, policy, bounds=bounds, cancelled=self.lab.cancelled
+
+    def _open(self, case: _Folders, bounds: Bounds) -> CandidateSession:
+        names = self._names(case.state)
+        command = Command(
+            argv=filled_command(self.command, names),
+            cwd=names.workspace,
+            env={
+                "PATH": os.pathsep.join(SYSTEM_PATH),
+                "LANG": "C.UTF-8",
+                "HOME": str(case.tmp),
+                "TMPDIR": str(case.tmp),
+            },
         )
-
-
-def _filled(word: str, values: dict[str, Path]) -> str:
-    """Fill in the three names of a command template; every other brace stays as it is."""
-    for name, value in values.items():
-        word = word.replace(f"{{{name}}}", str(value))
-    return word
+        return CandidateSession(
+            self.lab.sandbox, command, case.policy, bounds=bounds, cancelled=self.lab.cancelled
+        )
 
 
 def _check_dimensions(case: Case, dimensions: Sequence[str], verdict: CaseVerdict) -> None:
@@ -177,15 +255,7 @@ def _check_dimensions(case: Case, dimensions: Sequence[str], verdict: CaseVerdic
 
 def _row(case: Case, dimensions: Sequence[str], finding: _Finding) -> CheckRow:
     if finding.verdict is not None:
-        verdict = finding.verdict
-        return CheckRow(
-            check=case.id,
-            seed=case.seed,
-            verdicts=dict(verdict.verdicts),
-            status="passed" if all(verdict.verdicts.values()) else "failed",
-            detail=printable(verdict.detail),
-            trace=tuple(verdict.trace),
-        )
+        return _judged(case, finding.verdict)
     fault = finding.fault
     kind, told = (fault.kind, fault.detail) if fault else ("grader_broke", finding.broken or "")
     cause = Cause(kind=kind, detail=printable(told))
@@ -196,6 +266,22 @@ def _row(case: Case, dimensions: Sequence[str], finding: _Finding) -> CheckRow:
         status="agent_error" if fault else "environment_error",
         cause=cause,
         detail=cause.detail,
+    )
+
+
+def _judged(case: Case, verdict: CaseVerdict) -> CheckRow:
+    """Return the row of a case that the pack judged, after a fault of the candidate too."""
+    fault = verdict.fault
+    cause = Cause(kind=fault.kind, detail=printable(fault.detail)) if fault else None
+    ran = "passed" if all(verdict.verdicts.values()) else "failed"
+    return CheckRow(
+        check=case.id,
+        seed=case.seed,
+        verdicts=dict(verdict.verdicts),
+        status="agent_error" if fault else ran,
+        cause=cause,
+        detail=printable(verdict.detail) or (cause.detail if cause else ""),
+        trace=tuple(verdict.trace),
     )
 
 

@@ -10,21 +10,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
 
 from pytest_evalarc.errors import EvalArcError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.grading.cases import pack_rows
+from pytest_evalarc.grading.cases import declared_cases, pack_rows, session_runtime
 from pytest_evalarc.grading.lab import (
     Cancelled,
     FileLab,
-    Lab,
     PackLab,
     Stopwatch,
     grader_digest,
+    pack_of,
     scratch,
 )
+from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.records import (
     RECORD_BYTES,
     Verdict,
@@ -33,6 +36,8 @@ from pytest_evalarc.grading.records import (
     row_not_run,
     step_row,
 )
+from pytest_evalarc.grading.scope import EVERYTHING, Scope
+from pytest_evalarc.grading.session import canonical
 from pytest_evalarc.grading.submission import (
     LEFT_OUT,
     GradingCopy,
@@ -45,8 +50,10 @@ from pytest_evalarc.grading.submission import (
 from pytest_evalarc.grading.toolchain import Grader, Graders, Step
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit
+from pytest_evalarc.isolation.host import os_name
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.grading import CheckRow, Grading, StepRow
+from pytest_evalarc.model.grading import CheckRow, Grading, Runtime, StepRow
+from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Check, Task
 
 EXCERPT_BYTES = 1 << 15
@@ -149,7 +156,12 @@ class Session:
 
 
 def grade(
-    task: Task, submission: Submission, lab: FileLab | PackLab, *, outputs: Path | None = None
+    task: Task,
+    submission: Submission,
+    lab: FileLab | PackLab,
+    *,
+    outputs: Path | None = None,
+    scope: Scope = EVERYTHING,
 ) -> Grading:
     """Return the row of outcomes of a submission.
 
@@ -162,6 +174,7 @@ def grade(
         submission: What was left, at rest.
         lab: Sandbox, what judges, and the folder to work in.
         outputs: Folder for what the graded processes printed; None keeps excerpts alone.
+        scope: The checks and seeds that are asked for; every step is run whatever it says.
 
     Raises:
         OSError: A hidden check is gone.
@@ -169,7 +182,7 @@ def grade(
     """
     started_s = time.monotonic()
     stopwatch = Stopwatch()
-    checks_sha256 = checks_digest(task)
+    facts = _facts(task, submission, lab)
     edits: tuple[str, ...] = ()
     steps: tuple[StepRow, ...] = ()
     rows: tuple[CheckRow, ...] = ()
@@ -178,46 +191,89 @@ def grade(
     try:
         if outputs is not None:
             outputs.mkdir(parents=True, exist_ok=True)
-        if task.pack is None:
+        if isinstance(lab, FileLab):
             edits = edits_outside(task, submission, starter_manifest(task))
-        refuse_links(task, submission)
-        steps, rows = _judged(task, submission, lab, stopwatch, outputs)
+            refuse_links(task, submission)
+        steps, rows = _judged(task, submission, lab, stopwatch, outputs=outputs, scope=scope)
         cause = _environment_cause(steps, rows)
         broken = cause is not None
     except SubmissionError as error:
         cause = Cause(kind="invalid_submission", detail=printable(str(error)))
-        rows = tuple(row_not_run(check, cause) for check in task.checks)
+        rows = _rows_not_run(task, cause, scope)
     except (EvalArcError, OSError) as error:
         cause, broken = Cause(kind="grader_broke", detail=printable(str(error))), True
-        rows = tuple(row_not_run(check, cause) for check in task.checks)
-    return Grading(
-        submission_sha256=submission.sha256,
-        grader_sha256=_grader_sha256(),
-        checks_sha256=checks_sha256,
+        rows = _rows_not_run(task, cause, scope)
+    return facts.grading(
+        submission.sha256,
         status="infrastructure_error" if broken else "graded",
         cause=cause,
         steps=steps,
         rows=rows,
         edits_outside_editable=edits,
-        left_out=LEFT_OUT,
-        isolation=lab.sandbox.record(task.limits),
         wall_time_s=round(time.monotonic() - started_s, 6),
         command_time_s=round(stopwatch.total_s, 6),
     )
 
 
-def ungradable(task: Task, lab: Lab, cause: Cause) -> Grading:
+def ungradable(task: Task, lab: FileLab | PackLab, cause: Cause) -> Grading:
     """Return the grading of something that is no submission: a failure, nothing was run."""
-    return Grading(
-        submission_sha256=hashlib.sha256(b"").hexdigest(),
-        grader_sha256=_grader_sha256(),
-        checks_sha256=checks_digest(task),
+    return _facts(task, None, lab).grading(
+        hashlib.sha256(b"").hexdigest(),
         status="graded",
         cause=cause,
         steps=(),
-        rows=tuple(row_not_run(check, cause) for check in task.checks),
-        left_out=LEFT_OUT,
-        isolation=lab.sandbox.record(task.limits),
+        rows=_rows_not_run(task, cause, EVERYTHING),
+    )
+
+
+class _Facts(NamedTuple):
+    """What every grading of a task in a lab says of task and lab alike."""
+
+    grader_sha256: str
+    checks_sha256: str
+    isolation: IsolationRecord
+    runtime: Runtime
+
+    def grading(self, submission_sha256: str, **found: Any) -> Grading:  # noqa: ANN401 - fields
+        return Grading(
+            submission_sha256=submission_sha256, left_out=LEFT_OUT, **self._asdict(), **found
+        )
+
+
+def _facts(task: Task, submission: Submission | None, lab: FileLab | PackLab) -> _Facts:
+    pack = pack_of(lab)
+    isolation = lab.sandbox.record(task.limits)
+    return _Facts(
+        grader_sha256=_grader_sha256(pack.info.code if pack else None),
+        checks_sha256=cases_digest(task, pack) if pack else checks_digest(task),
+        isolation=isolation,
+        runtime=_runtime(task, submission, lab, isolation),
+    )
+
+
+def _runtime(
+    task: Task, submission: Submission | None, lab: FileLab | PackLab, isolation: IsolationRecord
+) -> Runtime:
+    bare = Runtime(
+        sandbox=isolation.sandbox,
+        image=isolation.image,
+        image_id=isolation.image_id,
+        toolchain=lab.toolchain.version,
+        platform=os_name(),
+        limits=task.limits,
+    )
+    if isinstance(lab, FileLab):
+        return bare
+    return bare.model_copy(update=session_runtime(task, submission, lab))
+
+
+def _rows_not_run(task: Task, cause: Cause, scope: Scope) -> tuple[CheckRow, ...]:
+    seeds: tuple[int | None, ...] = task.pack.seeds if task.pack else (None,)
+    return tuple(
+        row_not_run(check, cause, seed=seed)
+        for seed in seeds
+        for check in task.checks
+        if scope.covers(check.id, seed)
     )
 
 
@@ -226,12 +282,16 @@ def _judged(
     submission: Submission,
     lab: FileLab | PackLab,
     stopwatch: Stopwatch,
+    *,
     outputs: Path | None,
+    scope: Scope,
 ) -> tuple[tuple[StepRow, ...], tuple[CheckRow, ...]]:
     """Return the steps and rows of a submission: the one place where the two kinds of task part."""
     if isinstance(lab, PackLab):
         with stopwatch:
-            return (), pack_rows(task, submission, lab)
+            return (), pack_rows(task, submission, lab, scope)
+    asked = tuple(check for check in task.checks if scope.covers(check.id))
+    task = task.model_copy(update={"checks": asked})
     with scratch(lab.work, "grading") as root:
         copy = make_copy(task, submission, root)
         own = replace(lab, cancelled=Cancelled(lab.cancelled))
@@ -284,9 +344,9 @@ def _environment_cause(steps: Sequence[StepRow], rows: Sequence[CheckRow]) -> Ca
     return causes[0] if causes else None
 
 
-@lru_cache(maxsize=1)
-def _grader_sha256() -> str:
-    return grader_digest()
+@lru_cache
+def _grader_sha256(code: Path | None) -> str:
+    return grader_digest(code)
 
 
 def checks_digest(task: Task) -> str:
@@ -296,3 +356,12 @@ def checks_digest(task: Task) -> str:
         content = (task.root / check.file).read_bytes() if check.file else b""
         digest.update(f"{check.id}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def cases_digest(task: Task, pack: Pack) -> str:
+    """Return the digest of every case of every seed of a task, contents and all."""
+    cases: list[JsonValue] = [
+        {"seed": case.seed, "case": case.id, "content": case.content}
+        for case in declared_cases(task, pack)
+    ]
+    return hashlib.sha256(canonical(cases).encode("ascii")).hexdigest()

@@ -16,7 +16,7 @@ from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.pack import Pack
-from pytest_evalarc.grading.toolchain import Toolchain, Tools
+from pytest_evalarc.grading.toolchain import Interpreter, Toolchain, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Exit, Policy, Sandbox
 from pytest_evalarc.isolation.limits import MIB
@@ -32,6 +32,7 @@ class Lab:
     """Everything that grading needs of its surroundings; it owns no decision."""
 
     sandbox: Sandbox
+    toolchain: Toolchain
     work: Path
     """Folder in which grading copies are made and removed."""
     deny_read: tuple[Path, ...] = ()
@@ -45,13 +46,13 @@ class PackLab(Lab):
     """A lab whose cases come from a pack."""
 
     pack: Pack
+    interpreter: Interpreter
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileLab(Lab):
     """A lab whose checks are hidden files in a language."""
 
-    toolchain: Toolchain
     tools: Tools
 
     def grading_env(self, tmp: Path) -> dict[str, str]:
@@ -107,6 +108,11 @@ class FileLab(Lab):
             yield own, (own,)
 
 
+def pack_of(lab: FileLab | PackLab) -> Pack | None:
+    """Return the pack of a lab that has one."""
+    return lab.pack if isinstance(lab, PackLab) else None
+
+
 @contextmanager
 def scratch(parent: Path, name: str) -> Iterator[Path]:
     """Make a folder of a name that nobody else has, and take it away again, whatever happens.
@@ -160,8 +166,12 @@ class Stopwatch:
                 self.total_s += self._clock() - self._since_s
 
 
-def grader_digest() -> str:
-    """Return the digest of the code that grades: this floor and the one that isolates it."""
+def grader_digest(code: Path | None = None) -> str:
+    """Return the digest of the code that grades: this floor and the one that isolates it.
+
+    Args:
+        code: The folder of the pack that judges; None for hidden checks.
+    """
     import hashlib
 
     package = Path(sys.modules["pytest_evalarc"].__file__ or "").parent
@@ -169,6 +179,8 @@ def grader_digest() -> str:
     for floor in ("grading", "isolation"):
         manifest = read_manifest(package / floor, skip=is_cache)
         digest.update(f"{floor}\0{manifest.sha256}\0".encode())
+    if code is not None:
+        digest.update(f"pack\0{read_manifest(code, skip=is_cache).sha256}\0".encode())
     return digest.hexdigest()
 
 

@@ -9,25 +9,7 @@ from typing import Literal, Protocol
 from pydantic import JsonValue
 
 from pytest_evalarc.model.base import JsonObject
-from pytest_evalarc.model.task import Mutant
-
-
-@dataclass(frozen=True, kw_only=True)
-class PackInfo:
-    """What a pack is, without its cases."""
-
-    name: str
-    version: str
-    domain: str
-    weights: Mapping[str, float]
-    """Share of each dimension; sums to 1."""
-    cases: Mapping[str, tuple[str, ...]]
-    """Dimensions that each case judges, in order of the cases."""
-    mutants: Sequence[Mutant]
-    command: tuple[str, ...]
-    """Template of a candidate's command: `{python}`, `{workspace}` and `{state}` are filled in."""
-    request_bytes: int = 8192
-    """Largest request line, newline included."""
+from pytest_evalarc.model.pack import PackInfo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +37,14 @@ class CandidateError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class CaseVerdict:
-    """What a case found, by dimension."""
+    """What a case found, by dimension.
+
+    A pack that can judge on after the candidate broke the protocol gives the `fault` beside what
+    it judged; the case then counts as an agent error with these verdicts.
+    """
 
     verdicts: Mapping[str, bool]
+    fault: CandidateError | None = None
     detail: str = ""
     trace: Sequence[JsonObject] = field(default_factory=tuple)
 
@@ -83,7 +70,10 @@ class Session(Protocol):
 
 
 class Pack(Protocol):
-    """Cases with an oracle of their own, declared mutants, and a reference in each language."""
+    """Cases with an oracle of their own, declared mutants, and a reference in each language.
+
+    Cases may be put to a candidate on several threads at once.
+    """
 
     @property
     def info(self) -> PackInfo:
@@ -102,15 +92,16 @@ class Pack(Protocol):
             open_session: Starts a process of the candidate; all of a case share a state folder.
 
         Raises:
-            CandidateError: The candidate broke the protocol; the case's verdicts are False.
+            CandidateError: The candidate broke the protocol, and no more can be judged: all
+                verdicts of the case are False.
         """
         ...
 
     def control(self, name: str, language: str) -> Mapping[str, bytes]:
-        """Return the files of a control: `reference`, `starter` or a mutant's name.
+        """Return the files of a control by their POSIX paths.
 
         Args:
-            name: The control.
-            language: `python` or another that the pack ships.
+            name: `reference`, `starter` or a mutant's name.
+            language: One of the pack's languages.
         """
         ...

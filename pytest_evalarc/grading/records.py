@@ -168,10 +168,11 @@ def check_row(check: Check, verdict: Verdict, exit: Exit, *, stderr: bytes) -> C
     )
 
 
-def row_not_run(check: Check, cause: Cause) -> CheckRow:
+def row_not_run(check: Check, cause: Cause, *, seed: int | None = None) -> CheckRow:
     """Return the row of a check that was not run, and why."""
     return CheckRow(
         check=check.id,
+        seed=seed,
         verdicts=dict.fromkeys(check.dimensions),
         status="not_run",
         cause=cause,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 import threading
 import time
@@ -25,6 +26,10 @@ from pytest_evalarc.model.grading import ProcessRow
 RESPONSE_S = 10.0
 OUTPUT_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2048
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.1e-3, 3.2e-3
+"""Between two looks whether a request has been read: no event tells of that. One that waits for
+its request reads it within the first, and an interpreter starts within a few of the last."""
+TOO_LATE = "it did not answer in time"
 
 _ANNOUNCE = (
     'command -v "$2" >/dev/null || { echo "$2 cannot be run" >&2; exit 127; }; '
@@ -83,8 +88,6 @@ class CandidateSession:
         self._cancelled = cancelled if cancelled is not None else threading.Event()
         self._transcript = hashlib.sha256()
         self._unread = bytearray()
-        self._unasked = False
-        self._asked_bytes = 0
         self._reason: str | None = None
         self._row: ProcessRow | None = None
         self._ran_out_of_memory = False
@@ -137,13 +140,8 @@ class CandidateSession:
         """
         line = self._encoded(request)
         self._note("request", request)
-        self._running.pump(0.0)
-        if self._unread:
-            raise CandidateError("unsolicited", "it printed something before it was asked")
-        self._asked_bytes = len(line)
-        self._running.feed(line)
+        self._deliver(line)
         reply = self._parsed(self._next_line())
-        self._asked_bytes = 0
         self.replies += 1
         self._note("reply", reply)
         return reply
@@ -155,15 +153,35 @@ class CandidateSession:
             raise InfrastructureError("request of a pack", problem)
         return line
 
+    def _deliver(self, line: bytes) -> None:
+        """Send a request, and its end only once the candidate has read all before that.
+
+        What a candidate printed before it read is in its pipe when its reading is seen, so by
+        then whatever was said blindly has come; nobody who reads lines can answer half of one.
+        """
+        until_s = self._until()
+        self._running.feed(line[:-1])
+        pause_s = SHORTEST_PAUSE_S
+        self._move(until_s, TOO_LATE, most_s=0.0)
+        while not self._unread and self._running.unread_input_bytes:
+            # Whether it lives is a question to the system as well, so only long waits ask it.
+            if pause_s == LONGEST_PAUSE_S and self._has_said_all():
+                break
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            self._move(until_s, TOO_LATE, most_s=0.0)
+        self._running.pump(0.0)
+        if self._unread:
+            raise CandidateError("unsolicited", "it printed something before it was asked")
+        self._running.feed(line[-1:])
+
     def _next_line(self) -> bytes:
         until_s = self._until()
         while b"\n" not in self._unread:
             if not self._has_said_all():
-                self._move(until_s, "it did not answer in time")
+                self._move(until_s, TOO_LATE)
             elif b"\n" not in self._unread:
                 self._fail_without_reply()
-        if self._unasked:
-            raise CandidateError("unsolicited", "it answered before it had read the request")
         line, _, rest = bytes(self._unread).partition(b"\n")
         self._unread = bytearray(rest)
         if rest.strip():
@@ -172,9 +190,11 @@ class CandidateSession:
 
     def _has_said_all(self) -> bool:
         """Whether the process has ended; what was still in its pipes has then been read."""
-        if self._running.has_ended:
-            self._running.drain(DRAIN_S)
-        return self._running.has_ended
+        # Asked once: one that ends between two questions would be left with what it last said.
+        if not self._running.has_ended:
+            return False
+        self._running.drain(DRAIN_S)
+        return True
 
     def _parsed(self, line: bytes) -> JsonValue:
         try:
@@ -264,8 +284,14 @@ class CandidateSession:
     def _until(self) -> float:
         return min(time.monotonic() + self._bounds.response_s, self._bounds.case_ends_s)
 
-    def _move(self, until_s: float, complaint: str) -> None:
-        """Move bytes both ways once, unless the process has used up its time or its output."""
+    def _move(self, until_s: float, complaint: str, *, most_s: float = math.inf) -> None:
+        """Move bytes both ways once, unless the process has used up its time or its output.
+
+        Args:
+            until_s: When its time is over, on the monotonic clock.
+            complaint: What it then did not do.
+            most_s: How long to wait for bytes at the most.
+        """
         self._heed_cancel()
         if self._running.output_bytes > self._output_limit:
             self._fail_output()
@@ -273,7 +299,7 @@ class CandidateSession:
         if left_s <= 0:
             self._reason = Ended.DEADLINE.value
             raise CandidateError("timeout", complaint)
-        self._running.pump(left_s)
+        self._running.pump(min(left_s, most_s))
 
     @property
     def _output_limit(self) -> int:
@@ -289,10 +315,6 @@ class CandidateSession:
             raise KeyboardInterrupt
 
     def _see(self, chunk: bytes) -> None:
-        # A pipe that still holds the whole request tells that nobody has read it, so an answer
-        # seen now was given blindly; a candidate that reads first can never look like that.
-        if self._asked_bytes and self._running.unread_input_bytes >= self._asked_bytes:
-            self._unasked = True
         if len(self._unread) <= self._output_limit:
             self._unread += chunk
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from pytest_evalarc.errors import InfrastructureError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
-from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, is_cache, read_manifest
+from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, Skip, is_cache, read_manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree, write_tree
 from pytest_evalarc.grading.kept import kept_manifest, manifest_document, spelled
+from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.tasks.mutants import edited_files
 
@@ -33,13 +35,17 @@ class Submission:
         return self.manifest.sha256
 
 
-def read_submission(root: Path) -> Submission:
+def read_submission(root: Path, *, skip: Skip | None = None) -> Submission:
     """Return the project folder as a submission.
+
+    Args:
+        root: The folder.
+        skip: Says of a relative path that it, and all below it, is no part of the submission.
 
     Raises:
         SubmissionError: It is larger than a submission may be, or cannot be read.
     """
-    return Submission(root=root, manifest=read_manifest(root))
+    return Submission(root=root, manifest=read_manifest(root, skip=skip))
 
 
 def keep(submission: Submission, folder: Path) -> Submission:
@@ -195,24 +201,25 @@ def copy_fixtures(task: Task, folder: Path) -> None:
         copy_tree(fixture.root, manifest, folder / fixture.name)
 
 
-def copy_starter(task: Task, project: Path) -> None:
-    """Copy the bare starter of a task to a project folder."""
-    copy_tree(task.starter, starter_manifest(task), project)
-
-
-def make_control(task: Task, control: str, project: Path) -> Submission:
+def make_control(
+    task: Task, control: str, project: Path, *, pack: Pack | None = None
+) -> Submission:
     """Build a control's project: the starter, the reference, or a mutant of the reference.
 
     Args:
         task: The task that declares it.
         control: `starter`, `reference`, or a mutant's name.
         project: A folder that is not there yet.
+        pack: The task's pack; None for a file task.
 
     Raises:
         SubmissionError: The control cannot be built; validation would have said so.
     """
-    copy_starter(task, project)
-    if control != "starter":
+    if task.pack is not None and pack is not None:
+        write_tree(project, pack.control(control, task.pack.language))
+        return read_submission(project)
+    copy_tree(task.starter, starter_manifest(task), project)
+    if control != STARTER:
         solution = read_manifest(task.solution, skip=is_cache)
         copy_tree(task.solution, solution, project, replace=True)
     mutant = next((mutant for mutant in task.mutants if mutant.name == control), None)

@@ -58,6 +58,18 @@ class Tools:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Interpreter:
+    """What runs the candidates of a pack in one language."""
+
+    word: str
+    """What stands for it in the template of a command, as `python` for `{python}`."""
+    program: Path
+    version: str
+    reads: tuple[Path, ...] = ()
+    """Where the host keeps what the program rests on."""
+
+
 class Toolchain(Protocol):
     """How submissions in one language are built and tested."""
 
@@ -90,6 +102,18 @@ class Toolchain(Protocol):
 
     def tools(self, folder: Path) -> Tools:
         """Return how to use what `stage` put into a folder."""
+        ...
+
+    def interpreter(self, staged: Callable[[], Path]) -> Interpreter:
+        """Return what runs a candidate of a pack.
+
+        Args:
+            staged: Returns the folder that `stage` filled; asking stages it, so who can do
+                without does not ask.
+
+        Raises:
+            SetupError: No pack has candidates in this language, or the host's is too old.
+        """
         ...
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:

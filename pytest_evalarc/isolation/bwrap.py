@@ -7,14 +7,14 @@ mount would not stop a connection to a socket file of the host, so what is not n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import limits as limiting
-from pytest_evalarc.isolation.command import Command, Names, Policy, Wrapped
+from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.devices import make_devices
 from pytest_evalarc.isolation.host import Program, find_bwrap
 from pytest_evalarc.model.isolation import IsolationRecord
@@ -48,7 +48,7 @@ MISSING = (
 Access = Literal["read", "write", "deny"]
 
 
-class Bwrap:
+class Bwrap(HostPrograms):
     """Bubblewrap as a sandbox: about 5 ms to start, no network, nothing left when it ends."""
 
     name = "bwrap"
@@ -65,10 +65,6 @@ class Bwrap:
         if program is None:
             raise InfrastructureError("sandbox bwrap", "no usable bubblewrap was found", MISSING)
         return program
-
-    def names(self, host: Names) -> Names:
-        """Return the host's names: everything is shown where it is."""
-        return host
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
         """Return the command inside fresh namespaces, under the policy and its limits."""
@@ -190,70 +186,73 @@ def _mounts(policy: Policy) -> Iterator[str]:
     yield from ("--dev", "/dev", "--size", tmp, "--tmpfs", "/dev/shm")
     yield from ("--size", tmp, "--tmpfs", "/tmp")
     yield from _bound_to_harness()
-    masked: list[Path] = []
+    masked: list[str] = []
     for path, access in _effective(policy):
         if access == "deny":
-            yield from _masked(path)
-            masked += [path] if path.is_dir() else []
+            is_folder = os.path.isdir(path)  # noqa: PTH112 - many starts, and a Path costs more.
+            yield from _masked(path, is_folder=is_folder)
+            masked += [path] if is_folder else []
         else:
-            yield from ("--bind" if access == "write" else "--ro-bind", str(path), str(path))
+            yield from ("--bind" if access == "write" else "--ro-bind", path, path)
     # After all mounts, because an inner mount point is made inside an outer one that is masked.
     for folder in masked:
-        yield from ("--remount-ro", str(folder))
+        yield from ("--remount-ro", folder)
 
 
-def _masked(path: Path) -> tuple[str, ...]:
-    if path.is_dir():
-        return ("--perms", "0555", "--size", "4096", "--tmpfs", str(path))
-    return ("--ro-bind", "/dev/null", str(path))
+def _masked(path: str, *, is_folder: bool) -> tuple[str, ...]:
+    if is_folder:
+        return ("--perms", "0555", "--size", "4096", "--tmpfs", path)
+    return ("--ro-bind", "/dev/null", path)
 
 
-def _effective(policy: Policy) -> Iterator[tuple[Path, Access]]:
+def _effective(policy: Policy) -> Iterator[tuple[str, Access]]:
     """Yield each path that changes what its surroundings allow, outermost first."""
     rules = _rules(policy)
-    for path in sorted(rules, key=lambda path: (len(path.parts), path)):
+    for path in sorted(rules, key=lambda path: (path.count("/"), path)):
         if rules[path] != _around(path, rules):
             yield path, rules[path]
 
 
-def _around(path: Path, rules: dict[Path, Access]) -> Access:
+def _around(path: str, rules: Mapping[str, Access]) -> Access:
     """Return what would hold for a path without its own rule: the innermost folder decides."""
     if path in _system_paths():
         return "read"
-    for folder in path.parents:
-        if folder in rules:
-            return rules[folder]
-        if folder in _system_paths():
+    while path := path.rpartition("/")[0]:
+        if path in rules:
+            return rules[path]
+        if path in _system_paths():
             return "read"
     return "deny"
 
 
-def _rules(policy: Policy) -> dict[Path, Access]:
+def _rules(policy: Policy) -> dict[str, Access]:
     """Return the access by resolved path: a denial wins, then a writable folder."""
-    rules: dict[Path, Access] = {}
+    rules: dict[str, Access] = {}
     for path in policy.read:
-        rules[_resolved(path)] = "read"
+        rules[_shown(path, policy)] = "read"
     for path in policy.write:
-        rules[_resolved(path)] = "write"
+        rules[_shown(path, policy)] = "write"
     for path in policy.deny_read:
         # What is not there needs no hiding, and could not be mounted over.
         if os.path.exists(path):  # noqa: PTH110 - the other raises where we may not even look.
-            rules[_resolved(path)] = "deny"
+            rules[policy.resolved[path]] = "deny"
     return rules
 
 
-def _resolved(path: Path) -> Path:
+def _shown(path: Path, policy: Policy) -> str:
+    """Return where a path leads, which must be somewhere."""
     try:
-        return path.resolve(strict=True)
+        os.stat(policy.resolved[path])  # noqa: PTH116 - many starts, and a Path costs more.
     except OSError as error:
         raise InfrastructureError(str(path), f"cannot be shown in a sandbox: {error}") from error
+    return policy.resolved[path]
 
 
 @lru_cache(maxsize=1)
-def _system_paths() -> frozenset[Path]:
+def _system_paths() -> frozenset[str]:
     """Return what every process may read without being told so."""
     folders = [Path("/", name) for name in SYSTEM_FOLDERS]
     return frozenset(
-        {folder for folder in folders if not folder.is_symlink()}
-        | {Path("/etc", name) for name in SYSTEM_FILES}
+        {str(folder) for folder in folders if not folder.is_symlink()}
+        | {f"/etc/{name}" for name in SYSTEM_FILES}
     )

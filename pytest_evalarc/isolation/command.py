@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.errors import InfrastructureError, UsageError
+from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
 
@@ -39,24 +40,34 @@ class Policy:
     write: tuple[Path, ...] = ()
     domains: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    resolved: Mapping[Path, str] = field(default_factory=dict, compare=False, repr=False)
+    """Where each path leads; what is given here is not looked up again."""
 
     def __post_init__(self) -> None:
-        """Refuse a mount point that a hostile process could have prepared.
+        """Look up where the paths lead, and refuse what a hostile process could have prepared.
 
         Raises:
-            InfrastructureError: A path lies below a writable folder: whoever can write there
-                can put a symbolic link in its way, and mounts are set up from outside.
+            InfrastructureError: A path is not absolute, or lies below a writable folder: whoever
+                can write there can put a symbolic link in its way, and mounts are set up from
+                outside.
         """
-        for path in (*self.read, *self.deny_read, *self.write):
+        paths = (*self.read, *self.deny_read, *self.write)
+        for path in paths:
             if not path.is_absolute():
                 raise InfrastructureError(str(path), "a policy takes absolute paths")
+        found = {path: self.resolved.get(path) or os.path.realpath(path) for path in paths}
+        object.__setattr__(self, "resolved", found)
+        for folder in self.write:
             # As it is written and as it resolves: both may be where a mount is set up.
-            around = {*path.parents, *Path(os.path.realpath(path)).parents}
-            for folder in self.write:
-                if folder in around or Path(os.path.realpath(folder)) in around:
-                    raise InfrastructureError(
-                        str(path), f"no mount point may lie below the writable {folder}"
-                    )
+            above = (f"{folder}/", f"{found[folder]}/")
+            for path in paths:
+                if str(path).startswith(above) or found[path].startswith(above):
+                    problem = f"no mount point may lie below the writable {folder}"
+                    raise InfrastructureError(str(path), problem)
+
+    def also(self, *, read: tuple[Path, ...] = (), write: tuple[Path, ...] = ()) -> Policy:
+        """Return this policy with further folders; what it has is not looked up again."""
+        return replace(self, read=(*self.read, *read), write=(*self.write, *write))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +145,22 @@ class Exit:
     detail: str = ""
 
 
+class HostPrograms:
+    """What sandboxes have in common that show the host's programs, and each where it is."""
+
+    name: str
+    image: str | None = None
+
+    def with_image(self, image: str) -> Sandbox:
+        """Refuse the image."""
+        problem = f"cannot be {printable(image)}, for the sandbox {self.name} has no image"
+        raise UsageError("--evalarc-image", problem, "add --evalarc-sandbox podman, or docker")
+
+    def names(self, host: Names) -> Names:
+        """Return the host's names."""
+        return host
+
+
 class Sandbox(Protocol):
     """Turns a command and a policy into what the host starts: an argv prefix, nothing more."""
 
@@ -145,6 +172,22 @@ class Sandbox(Protocol):
     @property
     def private_tmp(self) -> Path | None:
         """A temporary folder of bounded size that every process gets for itself; None if not."""
+        ...
+
+    @property
+    def image(self) -> str | None:
+        """What candidates of packs find in place of the host's programs; None: those programs.
+
+        Only candidates run in an image, for sessions and checks need what is staged on the host.
+        """
+        ...
+
+    def with_image(self, image: str) -> Sandbox:
+        """Return this sandbox with another image.
+
+        Raises:
+            UsageError: It has none.
+        """
         ...
 
     @property

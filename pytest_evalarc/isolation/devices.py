@@ -12,6 +12,7 @@ import os
 import stat
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pytest_evalarc.files.tree import remove_tree
@@ -41,7 +42,15 @@ class Devices:
     def remove(self) -> None:
         """Remove the nodes."""
         if self.folder is not None:
-            remove_tree(self.folder)
+            for name in NAMES:
+                os.unlink(f"{self.folder}/{name}")  # noqa: PTH108 - many starts, and Paths cost.
+            self.folder.rmdir()
+
+
+@cache
+def _number(name: str) -> int:
+    """Return what the kernel knows a device of the host by."""
+    return Path("/dev", name).stat().st_rdev
 
 
 def make_devices() -> Devices:
@@ -52,9 +61,9 @@ def make_devices() -> Devices:
     # A container may lack the right to make nodes, or forbid their use where they would lie.
     try:
         for name in NAMES:
-            node = folder / name
-            os.mknod(node, stat.S_IFCHR | MODE, Path("/dev", name).stat().st_rdev)
-            node.chmod(MODE)
+            node = f"{folder}/{name}"
+            os.mknod(node, stat.S_IFCHR | MODE, _number(name))
+            os.chmod(node, MODE)  # noqa: PTH101 - as above.
         with (folder / "null").open("wb"):
             return Devices(folder=folder)
     except OSError:

@@ -102,6 +102,10 @@ class Engine:
         self._found: _Ready | None = None
         self._opened: set[Path] = set()
 
+    def with_image(self, image: str) -> Engine:
+        """Return this engine with another image."""
+        return Engine(self.name, image, environ=self._client.environ)
+
     @property
     def remedy(self) -> str:
         """What to do where it does not start."""

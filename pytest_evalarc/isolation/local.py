@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pytest_evalarc.isolation import limits as limiting
-from pytest_evalarc.isolation.command import Command, Names, Policy, Wrapped
+from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.host import os_name
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
 
 
-class Local:
+class Local(HostPrograms):
     """Runs a command on the host, under limits and supervision but without a boundary."""
 
     name = "local"
     private_tmp = None
     remedy = "see that the host can start programs at all"
-
-    def names(self, host: Names) -> Names:
-        """Return the host's names."""
-        return host
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
         """Return the command as it is, under its limits; reads and writes are not confined."""

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from pytest_evalarc.model.base import Count, Fraction, Model, Name, Sha256
-from pytest_evalarc.model.grading import CheckRow, Grading, StepRow
+from pytest_evalarc.model.base import Cause, Count, Fraction, Model, Name, Sha256
+from pytest_evalarc.model.controls import AuditMode
+from pytest_evalarc.model.grading import CheckRow, Grading, Runtime, StepRow
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import TaskRef
 
@@ -27,7 +28,7 @@ class AuditPlan(Model):
     schema_version: str
     batch: Name
     task: TaskRef
-    mode: Literal["full", "fast"]
+    mode: AuditMode
     checks: dict[Name, tuple[Name, ...]]
     """Dimensions by check, in declared order."""
     weights: dict[Name, float]
@@ -61,8 +62,15 @@ class Evaluation(Model):
     task: TaskRef
     candidate_sha256: Sha256
     grader_sha256: Sha256
-    checks_sha256: Sha256
+    cases_sha256: Sha256
+    runtime: Runtime | None
+    seeds: tuple[int, ...]
+    """Of a pack; empty for a file task."""
     valid: bool
+    grading_status: Literal["graded", "infrastructure_error"]
+    """`infrastructure_error`: the harness broke as a whole, and not in one step or case alone."""
+    cause: Cause | None
+    """What is wrong with the submission or the grading as a whole; None where nothing is."""
     status: Literal["passed", "failed", "environment_error"]
     score: Fraction | None
     resolved: bool
@@ -71,6 +79,7 @@ class Evaluation(Model):
     steps: tuple[StepRow, ...]
     edits_outside_editable: tuple[str, ...] = ()
     isolation: IsolationRecord
+    evaluation_seconds: float | None
 
 
 class MutantAudit(Model):
@@ -135,9 +144,15 @@ class Audit(Model):
     schema_version: str
     batch: Name
     task: TaskRef
+    sandbox: Name
+    checks: dict[Name, tuple[Name, ...]]
+    """Dimensions by check, in declared order."""
+    weights: dict[Name, Fraction]
     valid: bool
     reference_passed: bool | None
     reference: Evaluation | None
+    reference_repeat: Evaluation | None
+    """The reference graded once more; None when it was not."""
     starter: StarterAudit
     mutants: tuple[MutantAudit, ...]
     mutation_score: Fraction | None
@@ -148,6 +163,6 @@ class Audit(Model):
     """Why score and margins are null; None when they are not."""
     detection: Detection
     coverage: Coverage
-    mode: Literal["full", "fast"]
+    mode: AuditMode
     selection: Literal["complete", "partial"]
     interpretation: str

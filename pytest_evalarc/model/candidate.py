@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_evalarc.model.audit import Evaluation
-from pytest_evalarc.model.base import Model, Name, Sha256
+from pytest_evalarc.model.base import Fraction, Model, Name, Sha256
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import TaskRef
 
@@ -37,3 +37,7 @@ class _Header(Model):
 
 class EvaluationDoc(Evaluation, _Header):
     """evaluation.json: what the candidate scores, and whether it is resolved."""
+
+    checks: dict[Name, tuple[Name, ...]]
+    """Dimensions by check, in declared order."""
+    weights: dict[Name, Fraction]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pytest_evalarc.model.base import Cause, Count, JsonObject, Model, Name, Sha256
 from pytest_evalarc.model.isolation import IsolationRecord
+from pytest_evalarc.model.task import Limits, Seconds
 
 CheckStatus = Literal["passed", "failed", "agent_error", "environment_error", "not_run"]
 StepStatus = Literal["pass", "fail", "error", "skipped"]
@@ -57,6 +58,29 @@ class StepRow(Model):
     output_bytes: Count = 0
 
 
+class Runtime(Model):
+    """What a submission met while it was judged; only results of equal runtimes are compared."""
+
+    sandbox: Name
+    image: str | None = None
+    """As it was named; None for a sandbox without images."""
+    image_id: str | None = None
+    """What the name stood for when it was looked up."""
+    toolchain: str
+    """Version of the language's own program, as `CPython 3.11.7`."""
+    platform: str
+    """Operating system and architecture."""
+    command: tuple[str, ...] = ()
+    """Template of the candidate's command; empty where there is no pack."""
+    limits: Limits
+    response_timeout_seconds: Seconds | None = None
+    """This and what follows are bounds of a pack's sessions; None where there is no pack."""
+    startup_timeout_seconds: Seconds | None = None
+    case_timeout_seconds: Seconds | None = None
+    session_output_limit_bytes: Count | None = None
+    request_limit_bytes: Count | None = None
+
+
 class Grading(Model):
     """What grading one submission gave; a re-grade appends another, never overwrites."""
 
@@ -71,6 +95,8 @@ class Grading(Model):
     left_out: tuple[str, ...] = ()
     """Patterns of paths that are never counted as edits: toolchain outputs and the treatment's."""
     isolation: IsolationRecord
+    runtime: Runtime | None = None
+    """None in what was written before it was recorded."""
     wall_time_s: float | None = None
     command_time_s: float | None = None
     """Seconds that the graded commands themselves took; the rest is ours."""

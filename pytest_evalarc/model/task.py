@@ -57,7 +57,10 @@ class Edit(Model):
 
 
 class Mutant(Model):
-    """A declared fault: the reference submission with edits, or with an overlay copied over it."""
+    """A declared fault: the reference submission with edits, or with an overlay copied over it.
+
+    One of a pack has neither, for the pack makes it.
+    """
 
     name: Name
     target: Name
@@ -69,7 +72,7 @@ class Mutant(Model):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        if bool(self.edits) == (self.overlay is not None):
+        if self.edits and self.overlay is not None:
             raise ValueError("a mutant has either edits or an overlay")
         return self
 
@@ -103,6 +106,13 @@ class PackRef(Model):
 
     name: Name
     seeds: tuple[int, ...] = (17, 41, 97)
+    language: Name = "python"
+    """The language of controls, and of the starter that a trial begins with."""
+    version: str = ""
+    """This one and the next two are the pack's own word, and no keys of task.toml."""
+    domain: str = ""
+    split: Literal["public-development", "private"] = "public-development"
+    """Whether candidates may have seen the cases."""
 
 
 class TaskBrief(Model):
@@ -122,6 +132,7 @@ class TaskRef(Model):
     kind: Literal["capability", "regression"]
     content_hash: Sha256
     version: str = "0.1.0"
+    pack: PackRef | None = None
 
 
 class Task(Model):
@@ -132,8 +143,8 @@ class Task(Model):
     version: str = "0.1.0"
     root: Path
     """The task's folder."""
-    toolchain: Name | None
-    """None for a pack."""
+    toolchain: Name
+    """For a pack, the one of its language."""
     pack: PackRef | None = None
     editable: tuple[str, ...] = ()
     """POSIX paths below `project/` that are taken from a submission."""
@@ -179,5 +190,9 @@ class Task(Model):
     def ref(self) -> TaskRef:
         """This task as documents name it."""
         return TaskRef(
-            name=self.name, kind=self.kind, content_hash=self.sha256, version=self.version
+            name=self.name,
+            kind=self.kind,
+            content_hash=self.sha256,
+            version=self.version,
+            pack=self.pack,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evalarc.errors import UsageError, nearest
@@ -12,31 +13,56 @@ from pytest_evalarc.model.task import Mutant
 WHOLE = ("reference", "starter")
 
 
-def read_control(
-    candidates: Path, name: str, language: str, mutants: Sequence[Mutant]
-) -> Mapping[str, bytes]:
-    """Return the files of a control by their POSIX paths.
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A declared fault, and how the reference in each language gets it."""
 
-    Args:
-        candidates: Folder with `<language>/reference` and `<language>/starter`.
-        name: `reference`, `starter` or a mutant's name.
-        language: One of the folders.
-        mutants: The declared faults, as edits of the reference in that language.
+    name: str
+    target: str
+    """The dimension in which the cases must notice it."""
+    description: str
+    edits: Mapping[str, Sequence[tuple[str, str]]]
+    """By language: each text of the entry file that is replaced, and what takes its place."""
 
-    Raises:
-        UsageError: There is no such control, or none in that language.
-    """
-    languages = tuple(sorted(path.name for path in candidates.iterdir() if path.is_dir()))
-    if language not in languages:
-        problem = f"there is no candidate in {language!r}"
-        raise UsageError("language of the pack", problem, nearest(language, languages))
-    if name in WHOLE:
-        return _files(candidates / language / name)
-    by_name = {mutant.name: mutant for mutant in mutants}
-    if name not in by_name:
-        known = (*WHOLE, *by_name)
-        raise UsageError("control of the pack", f"there is no {name!r}", nearest(name, known))
-    return _edited(_files(candidates / language / "reference"), by_name[name])
+    @property
+    def mutant(self) -> Mutant:
+        """The fault as a task declares it."""
+        return Mutant(name=self.name, target=self.target, description=self.description)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controls:
+    """The candidates that ship with a pack."""
+
+    folder: Path
+    """Has `<language>/reference` and `<language>/starter`."""
+    entry: Mapping[str, str]
+    """The file that the faults edit, by language."""
+    faults: Sequence[Fault]
+
+    def files(self, name: str, language: str) -> dict[str, bytes]:
+        """Return the files of a control by their POSIX paths.
+
+        Args:
+            name: `reference`, `starter` or a fault's name.
+            language: One of the pack's.
+
+        Raises:
+            UsageError: There is no such control, or none in that language.
+        """
+        if language not in self.entry:
+            problem = f"there is no candidate in {language!r}"
+            hint = nearest(language, tuple(self.entry))
+            raise UsageError("language of the pack", problem, hint)
+        if name in WHOLE:
+            return _files(self.folder / language / name)
+        faults = {fault.name: fault for fault in self.faults}
+        if name not in faults:
+            known = (*WHOLE, *faults)
+            raise UsageError("control of the pack", f"there is no {name!r}", nearest(name, known))
+        files = _files(self.folder / language / "reference")
+        entry = self.entry[language]
+        return files | {entry: _edited(files[entry].decode(), faults[name], language)}
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -44,10 +70,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {entry.path: (folder / entry.path).read_bytes() for entry in manifest.files}
 
 
-def _edited(files: dict[str, bytes], mutant: Mutant) -> dict[str, bytes]:
-    for edit in mutant.edits:
-        text = files[edit.file].decode()
-        if text.count(edit.find) != 1:
-            raise ValueError(f"mutant {mutant.name}: {edit.find!r} is not there exactly once")
-        files[edit.file] = text.replace(edit.find, edit.replace).encode()
-    return files
+def _edited(text: str, fault: Fault, language: str) -> bytes:
+    for find, replacement in fault.edits[language]:
+        if text.count(find) != 1:
+            raise ValueError(f"fault {fault.name}: {find!r} is not there exactly once")
+        text = text.replace(find, replacement)
+    return text.encode()

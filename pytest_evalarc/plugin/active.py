@@ -133,8 +133,12 @@ class Active:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Treat SIGTERM like Ctrl-C from now on, to the end of the session."""
-        if not session.config.option.collectonly:
-            self._interrupts.take()
+        if session.config.option.collectonly:
+            return
+        self._interrupts.take()
+        if self._session is not None:
+            # What only runs is imported now, which no item's time shall hold.
+            self._session.runs  # noqa: B018
 
     def pytest_unconfigure(self) -> None:
         """Give the signals back."""
@@ -214,9 +218,10 @@ class Active:
             return
         if self._session is None:
             return
-        self._session.finish()
+        runs = self._session.runs
+        runs.finish()
         # The item that tells it may have been deselected.
-        if self._session.is_broken and session.exitstatus == pytest.ExitCode.OK:
+        if runs.is_broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -228,7 +233,7 @@ class Active:
         if self.config.option.collectonly:
             show_plan(terminalreporter, self._collected)
         else:
-            summarise(terminalreporter, self._session)
+            summarise(terminalreporter, self._session.runs.documents)
 
     def pytest_report_header(self) -> str | None:
         """Name the folder of tasks."""

@@ -13,10 +13,12 @@ import pytest
 
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.model.base import NAME_PATTERN
+from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import default_eval_root
 from pytest_evalarc.runs.request import (
+    AUDITS,
     CONFIGURATIONS,
     ClientLabel,
     ConfigurationChoice,
@@ -48,9 +50,12 @@ def as_request(
         configuration=_configuration(options.text("configuration") or "both"),
         treatment=_treatment(options.text("treatment"), registry),
         sandbox=_sandbox(options.text("sandbox") or "auto", registry),
+        image=options.text("image"),
         deny_read=tuple(_real(path) for path in _denied(options)),
         keep=options.flag("keep"),
         trust_local=options.flag("trust-local"),
+        audit=_audit(options.text("audit") or "full"),
+        seeds=_seeds(options.texts("seeds")),
         jobs=_jobs(),
     )
 
@@ -127,6 +132,26 @@ def _configuration(given: str) -> ConfigurationChoice:
     raise UsageError(
         f"--evalarc-configuration {given!r}", "is none", f"give one of {', '.join(CONFIGURATIONS)}"
     )
+
+
+def _audit(given: str) -> AuditMode:
+    for mode in AUDITS:
+        if given == mode:
+            return mode
+    raise UsageError(f"--evalarc-audit {given!r}", "is none", f"give one of {', '.join(AUDITS)}")
+
+
+def _seeds(given: Sequence[str]) -> tuple[int, ...]:
+    """Return the seeds of an option that takes one or several at a time."""
+    words = [word for text in given for word in text.replace(",", " ").split()]
+    for word in words:
+        if not re.fullmatch(r"-?[0-9]{1,18}", word):
+            raise UsageError(f"--evalarc-seeds {word!r}", "is no whole number", "give 17, say")
+    seeds = tuple(int(word) for word in words)
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise UsageError(f"--evalarc-seeds {seed}", "is named twice", "name each once")
+    return seeds
 
 
 def _treatment(given: str | None, registry: Registry) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,12 @@ from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, Evaluati
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.reporting.batch import read_evaluation
-from pytest_evalarc.runs.candidate import candidate_digest, make_candidate_plan, run_candidate
+from pytest_evalarc.runs.candidate import (
+    candidate_digest,
+    make_candidate_plan,
+    refuse_candidate,
+    run_candidate,
+)
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.resume import require_same
 
@@ -49,6 +54,16 @@ class Candidate:
             found = f"and these are selected: {', '.join(chosen)}" if chosen else "and none is"
             problem = f"is a candidate of one task, {found}"
             raise UsageError(where, problem, "name one with --evalarc-task")
+        self._check_rules()
+
+    def _check_rules(self) -> None:
+        """Refuse what the task's pack, if it has one, would not start."""
+        (path,) = self._chosen()
+        # Its validation tells the problems of an invalid one.
+        with contextlib.suppress(TaskProblems):
+            task = self._evals.task(path.parent)
+            if task.pack is not None:
+                refuse_candidate(task, self.source, self._evals.registry.packs.get(task.pack.name))
 
     def _chosen(self) -> Sequence[Path]:
         """Return the files of the tasks that this session selects."""
@@ -89,9 +104,12 @@ class Candidate:
     def _graded(self, task: Task) -> CandidateDoc:
         evals, folder = self._evals, self._folder(task)
         evals.folders.open_results(folder)
-        batch = evals.batch(evals.default_sandbox)
+        batch = evals.runs.batch(evals.default_sandbox)
         plan = make_candidate_plan(
-            task, evals.request, sandbox=batch.boundary.name, candidate_sha256=self._sha256
+            task,
+            evals.request,
+            sandbox=batch.sandbox_of(task).name,
+            candidate_sha256=candidate_digest(task, self.source),
         )
         require_same(once(folder / "plan.json", CandidatePlan, lambda: plan), plan)
         return once(
@@ -102,10 +120,6 @@ class Candidate:
             ),
             given_up=evals.timeouts.expired,
         )
-
-    @cached_property
-    def _sha256(self) -> str | None:
-        return candidate_digest(self.source)
 
     def _folder(self, task: Task) -> Path:
         return self._evals.folders.candidate(task.name)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
 
 DEFAULT_TASKS = "evals/tasks"
+PACKS = "pytest_evalarc.packs"
+SHIPPED_TASKS = Path(__file__).parent.parent / "packs" / "tasks"
 PATHS = ("DIR", "PATH", "RESULTS")
 NEED_TASKS = (
     *("tasks", "task", "tag", "client", "trials", "check-tasks"),
@@ -49,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from pytest_evalarc.plugin import fixtures
     from pytest_evalarc.plugin.active import Active
 
+    shipped = _shipped_tasks(config)
+    config.args = [shipped.get(word, word) for word in config.args]
     config.pluginmanager.register(Active(config, tasks), "evalarc-active")
     # A module of plain functions: fixtures that are methods of an instance are deprecated.
     config.pluginmanager.register(fixtures, "evalarc-fixtures")
@@ -72,6 +76,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
 def _tasks_folder(config: pytest.Config) -> Path | None:
     """Return the folder of tasks, or None when there is none and nobody asked for it."""
     options = Options(config)
+    if _shipped_tasks(config) and not options.text("tasks"):
+        return SHIPPED_TASKS
     folder = options.path("tasks", config.rootpath / DEFAULT_TASKS)
     if os.path.isdir(folder):  # noqa: PTH112 - a Path costs more, and this is every start-up.
         return Path(os.path.normpath(folder))
@@ -82,6 +88,17 @@ def _tasks_folder(config: pytest.Config) -> Path | None:
                 + (_misread(config) or "make it, or name another with --evalarc-tasks")
             )
     return None
+
+
+def _shipped_tasks(config: pytest.Config) -> dict[str, str]:
+    """Return the tasks that ship by the arguments of `--pyargs` that name their packs.
+
+    `pytest_evalarc.packs` is all of them, and `pytest_evalarc.packs.durable_kv` is one.
+    """
+    if not config.option.pyargs:
+        return {}
+    named = [word for word in config.args if f"{word}.".startswith(f"{PACKS}.")]
+    return {word: str(SHIPPED_TASKS / word[len(PACKS) + 1 :].replace("_", "-")) for word in named}
 
 
 def _misread(config: pytest.Config) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from pytest_evalarc.model.audit import Evaluation
-from pytest_evalarc.model.candidate import EvaluationDoc
-from pytest_evalarc.reporting.regrade import RegradeReport
+if TYPE_CHECKING:
+    from pytest_evalarc.model.audit import Evaluation
+    from pytest_evalarc.model.candidate import EvaluationDoc
+    from pytest_evalarc.reporting.regrade import RegradeReport
 
 MOST_TOLD = 20
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from pytest_evalarc.counting.audit import REFERENCE, STARTER
-from pytest_evalarc.counting.benchmark import is_treated
+from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import TaskProblems, UsageError, nearest
+from pytest_evalarc.model.controls import REFERENCE, STARTER
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.nodes import leaves, trial_name
-from pytest_evalarc.plugin.rework import names_below
 from pytest_evalarc.plugin.session import EvalSession
 
 
@@ -36,6 +35,8 @@ def _names_below(  # noqa: PLR0911 - one line a place in the tree.
 ) -> tuple[str, ...]:
     """Return what a node of a task is called below, given the names down to it."""
     if evals.work is not None:
+        from pytest_evalarc.plugin.rework import names_below
+
         return names_below(evals.work, task, list(names))
     match names:
         case []:

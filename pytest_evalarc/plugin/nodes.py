@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from pytest_evalarc.counting.benchmark import is_treated
+from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.task import Task
@@ -20,8 +20,6 @@ from pytest_evalarc.plugin import bodies
 from pytest_evalarc.plugin.entry import active_session
 from pytest_evalarc.plugin.session import EvalSession, TrialHandle
 from pytest_evalarc.plugin.timeouts import allow
-
-_FIXTURE_INFO = pytest.StashKey[dict[Any, Any]]()
 
 
 class Leaf(NamedTuple):
@@ -47,6 +45,8 @@ class TaskFile(pytest.Module):
     """A task. Being a module gives fixtures of scope `module` the task's lifetime."""
 
     session_of_evals: EvalSession
+    fixture_infos: dict[Any, Any]
+    """What each body asks for: finding it out costs most of making an item."""
 
     @classmethod
     def from_parent(cls, parent: Any, **kw: Any) -> Self:
@@ -59,6 +59,7 @@ class TaskFile(pytest.Module):
         if evals is None:
             raise AssertionError("a task file is collected by the active plugin alone")
         self.session_of_evals = evals
+        self.fixture_infos = {}
         return self
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
@@ -110,12 +111,13 @@ class Group(pytest.Class):
 
     trial: TrialHandle | None
     line: int
+    fixture_infos: dict[Any, Any]
     children: Callable[[Group], Iterable[pytest.Item | pytest.Collector]]
 
     @classmethod
     def new(
         cls,
-        parent: pytest.Collector,
+        parent: TaskFile | Group,
         name: str,
         line: int,
         children: Callable[[Group], Iterable[pytest.Item | pytest.Collector]],
@@ -123,7 +125,13 @@ class Group(pytest.Class):
     ) -> Self:
         """Make the node; its class is synthetic, and of a module that is not there."""
         self: Self = cls.from_parent(parent, name=name)
-        self.obj = type(re.sub(r"\W", "_", name), (), {"__module__": "evalarc_task"})
+        # One for all below a group: a class of its own would be most of what a trial takes.
+        self.obj = (
+            parent.obj
+            if isinstance(parent, Group)
+            else type(re.sub(r"\W", "_", name), (), {"__module__": "evalarc_task"})
+        )
+        self.fixture_infos = parent.fixture_infos
         self.line, self.children, self.trial = line, children, trial
         return self
 
@@ -142,21 +150,20 @@ class EvalItem(pytest.Function):
     leaf: Leaf
 
     @classmethod
-    def new(cls, parent: pytest.Collector, leaf: Leaf) -> EvalItem:
+    def new(cls, parent: TaskFile | Group, leaf: Leaf) -> EvalItem:
         """Make the node."""
-        task = parent.getparent(TaskFile)
-        # Finding out what a body asks for costs most of making an item, and is the same in a task.
-        cache = (task or parent).stash.setdefault(_FIXTURE_INFO, {})
-        known = cache.get(leaf.body)
-        if known is None and isinstance(parent, pytest.Class):
+        known = parent.fixture_infos.get(leaf.body)
+        if known is None and isinstance(parent, Group):
             # Before pytest 9.2 the first argument name is dropped unless the class says `static`.
             setattr(parent.obj, leaf.name, staticmethod(leaf.body))
         self: EvalItem = cls.from_parent(
             parent, name=leaf.name, callobj=leaf.body, fixtureinfo=known
         )
         if known is None:
-            cache[leaf.body] = getattr(self, "_fixtureinfo", None)
+            parent.fixture_infos[leaf.body] = getattr(self, "_fixtureinfo", None)
         self.leaf = leaf
+        # As pytest leaves an item that has run; it makes another before it runs one.
+        self._request = False  # type: ignore[assignment]
         return self
 
     @property
@@ -194,22 +201,21 @@ def _reference(group: Group, task: Task) -> Iterator[EvalItem]:
 
 
 def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
+    deadlines = task.deadlines
     for configuration in plan.configurations:
-        yield Group.new(client, configuration, 1, partial(_trials, task=task, plan=plan))
+        trials = Group.new(client, configuration, 1, partial(_trials, task=task, plan=plan))
+        allow(trials, deadlines.setup + deadlines.agent + deadlines.grading)
+        yield trials
 
 
 def _trials(configuration: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
-    evals, deadlines = _evals(configuration), task.deadlines
+    evals = _evals(configuration)
     # Shared by all trials: a batch may have thousands.
-    shared = tuple(leaves(task, treated=is_treated(configuration.name)))
+    items = partial(_items, leaves=tuple(leaves(task, treated=is_treated(configuration.name))))
     for entry in plan.trials:
         if entry.configuration == configuration.name:
             handle = evals.handle(task, plan, entry)
-            trial = Group.new(
-                configuration, trial_name(entry), 1, partial(_items, leaves=shared), trial=handle
-            )
-            allow(trial, deadlines.setup + deadlines.agent + deadlines.grading)
-            yield trial
+            yield Group.new(configuration, trial_name(entry), 1, items, trial=handle)
 
 
 def _items(trial: Group, leaves: Sequence[Leaf]) -> Iterator[EvalItem]:

@@ -58,6 +58,7 @@ OPTIONS = (
         "sandbox of submissions and embedded clients (default: auto)",
         metavar="NAME",
     ),
+    Option("image", "image that podman or docker runs candidates of packs in", metavar="IMAGE"),
     Option(
         "submission", "grade this folder as a candidate of the one selected task", metavar="DIR"
     ),
@@ -65,6 +66,12 @@ OPTIONS = (
         "regrade",
         "grade kept submissions again: a batch's folder, or results with --evalarc-batch",
         metavar="RESULTS",
+    ),
+    Option("seeds", "seeds of packs in place of their tasks' own", "linelist", "N"),
+    Option(
+        "audit",
+        "run every check of each mutant, or only those that decide detection (default: full)",
+        choices=("full", "fast"),
     ),
     Option("deny-read", "a further path that no trial may read", "linelist", "PATH"),
     Option("trust-local", "run submissions without a boundary; results say so", "bool"),

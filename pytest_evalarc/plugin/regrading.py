@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from pytest_evalarc.counting.recount import require_agreement
 from pytest_evalarc.errors import DocumentError, TaskProblems, UsageError
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.model.regrade import Regrade
@@ -17,7 +18,6 @@ from pytest_evalarc.model.trial import PlannedTrial, TrialResult
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.reporting.batch import Documents
 from pytest_evalarc.reporting.regrade import RegradeReport, write_regrade
-from pytest_evalarc.runs.batch import sandbox_name
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.regrade import (
     OPTION,
@@ -30,6 +30,7 @@ from pytest_evalarc.runs.regrade import (
     require_present,
     run_regrade,
 )
+from pytest_evalarc.runs.request import sandbox_name
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
@@ -129,10 +130,11 @@ class Regrading:
         if not path.exists():
             pytest.skip("the trial has no result, so it is not graded again")
         result = read_model(path, TrialResult)
+        require_agreement(result, where=str(path))
         reason = objection(result, trial.folder)
         if reason is not None:
             pytest.skip(f"not graded again: {reason}")
-        batch = self._evals.batch(self._evals.default_sandbox)
+        batch = self._evals.runs.batch(self._evals.default_sandbox)
         return once(
             regrade_path(trial.folder, self.number),
             Regrade,

@@ -5,31 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalarc.model.audit import Audit
-from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Mean
 from pytest_evalarc.plugin.evaluations import evaluation_lines, regrade_lines
 from pytest_evalarc.plugin.nodes import EvalItem
-from pytest_evalarc.plugin.session import EvalSession
-from pytest_evalarc.reporting.batch import Documents
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.audit import Audit
+    from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Mean
+    from pytest_evalarc.reporting.batch import Documents
 
 UNKNOWN = "-"
 COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
+AUDIT_COLUMNS = ("audit", "score", "detected", "weakest margin", "single-case", "sole detectors")
 MOST_MISSES = 20
 MOST_NAMES = 3
 MOST_CHARACTERS = 200
 
 
-def summarise(reporter: pytest.TerminalReporter, evals: EvalSession) -> None:
+def summarise(reporter: pytest.TerminalReporter, documents: Documents) -> None:
     """Write the section of a session's benchmarks and audits; nothing when it has none."""
-    documents = evals.documents
-    if documents == Documents():
+    if documents.is_empty:
         return
     reporter.write_sep("=", "evalarc")
+    audits = [audit for audit, _ in documents.audits]
+    for line in audit_table(audits):
+        reporter.write_line(line)
     for audit, path in documents.audits:
-        _write(reporter, audit_lines(audit), path)
+        _write(reporter, audit_lines(audit, scored=len(audits) == 1), path)
     for benchmark, path in documents.benchmarks:
         _write(reporter, benchmark_lines(benchmark), path)
     for evaluation, path in documents.evaluations:
@@ -109,15 +114,42 @@ def _remarks(benchmark: Benchmark) -> list[str]:
     return lines
 
 
-def audit_lines(audit: Audit) -> list[str]:
-    """Return an audit: title, the score in words, and every mutant that is not clearly caught."""
-    lines = [f"{audit.task.name}: audit"]
+def audit_table(audits: Sequence[Audit]) -> list[str]:
+    """Return several audits side by side; nothing for a single one, which has its sentence."""
+    if len(audits) < 2:
+        return []
+    rows: list[tuple[str, ...]] = [AUDIT_COLUMNS]
+    rows += [_audit_row(audit) for audit in audits]
+    return [*_aligned(rows), ""]
+
+
+def _audit_row(audit: Audit) -> tuple[str, ...]:
+    weakest = audit.detection.weakest_margin
+    return (
+        audit.task.name,
+        _rate(audit.mutation_score),
+        f"{audit.killed} of {audit.total}",
+        UNKNOWN if weakest is None else str(weakest),
+        str(len(audit.detection.single_case_detections)),
+        str(len(audit.detection.sole_detector_cases)),
+    )
+
+
+def audit_lines(audit: Audit, *, scored: bool = True) -> list[str]:
+    """Return an audit: title, the score in words, and every mutant that is not clearly caught.
+
+    Args:
+        audit: The audit.
+        scored: Whether the score is told here; a table may have told it.
+    """
+    mode = ", fast" if audit.mode == "fast" else ""
+    lines = [f"{audit.task.name}: audit{mode}"]
     if audit.mutation_score is None:
         reason = (audit.reason or "unknown").replace("_", " ")
         lines.append(
             f"no mutation score: {reason}; {audit.killed} of {audit.total} detected so far"
         )
-    else:
+    elif scored:
         weakest = audit.detection.weakest_margin
         lines.append(
             f"mutation score {audit.mutation_score:.2f} ({audit.killed} of {audit.total} detected)"

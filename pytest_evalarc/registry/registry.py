@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import pluggy
-
-from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import UsageError, nearest
-from pytest_evalarc.grading.pack import Pack
-from pytest_evalarc.grading.toolchain import Toolchain
-from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.model.base import NAME_PATTERN
-from pytest_evalarc.treatments.protocol import Treatment
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from pytest_evalarc.clients.protocol import Client
+    from pytest_evalarc.grading.pack import Pack
+    from pytest_evalarc.grading.toolchain import Toolchain
+    from pytest_evalarc.isolation.command import Sandbox
+    from pytest_evalarc.treatments.protocol import Treatment
 
 T = TypeVar("T")
 

@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_evalarc.clients.protocol import Client
-from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
+from pytest_evalarc.errors import InfrastructureError, SetupError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
-from pytest_evalarc.grading.lab import FileLab
-from pytest_evalarc.grading.toolchain import Toolchain
+from pytest_evalarc.grading.lab import FileLab, PackLab
+from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.grading.toolchain import Toolchain, Tools
 from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.isolation.preflight import preflight
 from pytest_evalarc.model.base import SCHEMA_VERSION, Model
@@ -36,23 +37,6 @@ class StagedDoc(Model):
     version: str
 
 
-def sandbox_name(request: Request) -> str:
-    """Return the sandbox of graded code and embedded clients.
-
-    Raises:
-        UsageError: `local` without `--evalarc-trust-local`.
-    """
-    if request.sandbox == "auto":
-        return "local" if request.trust_local else "bwrap"
-    if request.sandbox == "local" and not request.trust_local:
-        raise UsageError(
-            "--evalarc-sandbox local",
-            "would run submissions without any boundary",
-            "add --evalarc-trust-local if you trust them",
-        )
-    return request.sandbox
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """What a batch is built from; `runs` is handed concrete things and knows none by name."""
@@ -60,6 +44,7 @@ class Parts:
     toolchain: Callable[[str], Toolchain]
     client: Callable[[str], Client]
     treatment: Callable[[str], Treatment]
+    pack: Callable[[str], Pack]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +54,9 @@ class Batch:
     request: Request
     parts: Parts
     boundary: Sandbox
-    """The sandbox of graded code and embedded clients, not proven yet."""
+    """The sandbox of checks and embedded clients, not proven yet."""
+    candidates: Sandbox | None = None
+    """The sandbox of packs' candidates, not proven yet; None is the same."""
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     @cached_property
@@ -81,15 +68,26 @@ class Batch:
             batch=self.request.batch,
         )
 
+    def sandbox_of(self, task: Task) -> Sandbox:
+        """Return what a task's submissions are judged in, not proven yet."""
+        return self.boundary if task.pack is None else self.candidates or self.boundary
+
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The sandbox, proven from inside; the proof is made once per batch.
+        """The sandbox of checks and embedded clients, proven.
+
+        Raises:
+            InfrastructureError: It does not start, or does not hold what it promises.
+        """
+        return self._proven(self.boundary)
+
+    def _proven(self, sandbox: Sandbox) -> Sandbox:
+        """Return a sandbox that was proven from inside; the proof is made once per batch.
 
         Raises:
             InfrastructureError: It does not start, or does not hold what it promises.
         """
         self.folders.open_work()
-        sandbox = self.boundary
         if sandbox.name == "local":
             return sandbox
         proof = once(
@@ -115,29 +113,63 @@ class Batch:
         finally:
             remove_tree(folder)
 
-    def lab(self, task: Task) -> FileLab:
-        """Return the lab that grades a task's submissions, its tools staged.
+    def lab(self, task: Task) -> FileLab | PackLab:
+        """Return the lab that grades a task's submissions, what they run with staged.
 
         Raises:
             SetupError: The task's toolchain is not there.
             InfrastructureError: The sandbox cannot be used.
         """
-        toolchain = self.parts.toolchain(task.toolchain or "")
+        toolchain = self._toolchain(task)
+        sandbox = self.sandbox if task.pack is None else self._pack_sandbox
+        work = self.folders.work / "grading"
+        work.mkdir(exist_ok=True)
+        if task.pack is None:
+            return FileLab(
+                sandbox=sandbox,
+                toolchain=toolchain,
+                tools=self.tools(task),
+                work=work,
+                deny_read=self.deny_read,
+                jobs=self.request.jobs,
+                cancelled=self.cancelled,
+            )
+        pack = self.parts.pack(task.pack.name)
+        return PackLab(
+            sandbox=sandbox,
+            toolchain=toolchain,
+            pack=pack,
+            interpreter=toolchain.interpreter(lambda: self._staged(toolchain)),
+            work=work,
+            deny_read=(*self.deny_read, pack.info.code),
+            # A candidate waits for its host half of the time, so one more keeps the cores busy.
+            jobs=self.request.jobs + 1,
+            cancelled=self.cancelled,
+        )
+
+    @cached_property
+    def _pack_sandbox(self) -> Sandbox:
+        return self._proven(self.candidates) if self.candidates is not None else self.sandbox
+
+    def tools(self, task: Task) -> Tools:
+        """Return what the sessions and checks of a task find on PATH, staged.
+
+        Raises:
+            SetupError: The task's toolchain is not there.
+            InfrastructureError: The batch began with another version.
+        """
+        toolchain = self._toolchain(task)
+        return toolchain.tools(self._staged(toolchain))
+
+    def _toolchain(self, task: Task) -> Toolchain:
+        toolchain = self.parts.toolchain(task.toolchain)
         missing = toolchain.missing()
         if missing is not None:
             raise SetupError(f"task {task.name}: toolchain {toolchain.name}", missing)
-        sandbox = self.sandbox
-        work = self.folders.work / "grading"
-        work.mkdir(exist_ok=True)
-        return FileLab(
-            sandbox=sandbox,
-            toolchain=toolchain,
-            tools=toolchain.tools(self.stage(toolchain.name, toolchain.version, toolchain.stage)),
-            work=work,
-            deny_read=self.deny_read,
-            jobs=self.request.jobs,
-            cancelled=self.cancelled,
-        )
+        return toolchain
+
+    def _staged(self, toolchain: Toolchain) -> Path:
+        return self.stage(toolchain.name, toolchain.version, toolchain.stage)
 
     def stage(self, name: str, version: str, fill: Callable[[Path], None]) -> Path:
         """Fill `tools/common/<name>` once per batch and return it.

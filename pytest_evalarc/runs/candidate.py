@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_evalarc.errors import EvalArcError, SubmissionError
+from pytest_evalarc.errors import EvalArcError, SubmissionError, UsageError
+from pytest_evalarc.files.manifest import Skip
 from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.candidate import as_candidate, is_skipped
+from pytest_evalarc.grading.cases import language_of
 from pytest_evalarc.grading.grade import grade, ungradable
+from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.submission import Submission, read_kept, read_submission
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan
@@ -33,12 +37,30 @@ def make_candidate_plan(
     )
 
 
-def candidate_digest(source: Path) -> str | None:
+def part_of_none(task: Task) -> Skip | None:
+    """Return what says of a path that it is no part of a task's candidate; None: all is."""
+    return is_skipped if task.pack is not None else None
+
+
+def candidate_digest(task: Task, source: Path) -> str | None:
     """Return the digest of a folder; None when it cannot be read as a submission."""
     try:
-        return read_submission(source).sha256
+        return read_submission(source, skip=part_of_none(task)).sha256
     except SubmissionError:
         return None
+
+
+def refuse_candidate(task: Task, source: Path, pack: Pack) -> None:
+    """Refuse a folder that can be no candidate of a pack, before anything is written.
+
+    Raises:
+        UsageError: It is too large, empty, holds a link, has no entry point, or names a wrong
+            command.
+    """
+    try:
+        as_candidate(read_submission(source, skip=is_skipped), language_of(task, pack))
+    except SubmissionError as error:
+        raise UsageError(f"candidate {error.where}", error.problem, error.hint) from error
 
 
 def run_candidate(
@@ -62,7 +84,7 @@ def run_candidate(
     for name in ("submission", "submission.json", "submission-listing.txt", "grading"):
         remove_tree(folder / name)
     try:
-        submission = _snapshot(source, folder, candidate_sha256)
+        submission = _snapshot(task, source, folder, planned=candidate_sha256)
         grading = grade(task, submission, lab, outputs=folder / "grading")
     except SubmissionError as error:
         grading = ungradable(task, lab, Cause(kind="invalid_submission", detail=told(error)))
@@ -73,12 +95,12 @@ def run_candidate(
     return CandidateDoc(schema_version=SCHEMA_VERSION, task=task.ref, grading=grading)
 
 
-def _snapshot(source: Path, folder: Path, planned: str | None) -> Submission:
+def _snapshot(task: Task, source: Path, folder: Path, *, planned: str | None) -> Submission:
     """Return the kept copy of a folder, proven to be what was planned.
 
     Nobody promises that the user's folder is at rest, as that of an agent that has ended is.
     """
-    kept = keep_submission(source, folder)
+    kept = keep_submission(source, folder, skip=part_of_none(task))
     if kept.sha256 != planned:
         raise SubmissionError(str(source), "changed after it was planned", _CHANGES)
     try:

@@ -6,27 +6,29 @@ import contextlib
 import secrets
 from pathlib import Path
 
-from pytest_evalarc.counting.audit import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.errors import SubmissionError, UsageError, nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import FileLab
+from pytest_evalarc.grading.lab import FileLab, PackLab, pack_of
+from pytest_evalarc.grading.scope import EVERYTHING, Scope
 from pytest_evalarc.grading.submission import make_control
 from pytest_evalarc.model.audit import ControlDoc
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER, AuditMode
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.batch import Batch
 
 
-def run_control(task: Task, control: str, batch: Batch) -> ControlDoc:
+def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> ControlDoc:
     """Build a control of a task and grade it with the checks that grade trials.
 
     Args:
         task: The task.
         control: `reference`, `reference-repeat`, `starter` or a mutant's name.
         batch: The batch it belongs to.
+        mode: `fast` runs only the checks that decide whether a mutant is detected.
 
     Raises:
         UsageError: The task has no such control.
@@ -40,7 +42,7 @@ def run_control(task: Task, control: str, batch: Batch) -> ControlDoc:
     lab = batch.lab(task)
     project = lab.work / f"control-{control}-{secrets.token_hex(4)}"
     try:
-        grading = _graded(task, control, project, lab)
+        grading = _graded(task, control, project, lab, scope_of(task, control, mode))
     finally:
         # What resists goes with the batch's working folder.
         with contextlib.suppress(OSError):
@@ -50,11 +52,28 @@ def run_control(task: Task, control: str, batch: Batch) -> ControlDoc:
     )
 
 
-def _graded(task: Task, control: str, project: Path, lab: FileLab) -> Grading:
+def scope_of(task: Task, control: str, mode: AuditMode) -> Scope:
+    """Return what of a control's row an audit needs.
+
+    Whether the reference is flaky shows with one seed as well as with many. A mutant is detected
+    in its target dimension or not at all, so a fast audit looks nowhere else.
+    """
+    if control == REFERENCE_REPEAT and task.pack is not None:
+        return Scope(seeds=task.pack.seeds[:1])
+    targets = {mutant.name: mutant.target for mutant in task.mutants}
+    if mode == "full" or control not in targets:
+        return EVERYTHING
+    deciding = [check.id for check in task.checks if targets[control] in check.dimensions]
+    return Scope(checks=frozenset(deciding))
+
+
+def _graded(
+    task: Task, control: str, project: Path, lab: FileLab | PackLab, scope: Scope
+) -> Grading:
     built = REFERENCE if control == REFERENCE_REPEAT else control
     try:
-        submission = make_control(task, built, project)
+        submission = make_control(task, built, project, pack=pack_of(lab))
     except (SubmissionError, ValueError) as error:
         # The second is an edit that does not apply, as when the task changed since it was read.
         return ungradable(task, lab, Cause(kind="control", detail=printable(str(error))))
-    return grade(task, submission, lab)
+    return grade(task, submission, lab, scope=scope)

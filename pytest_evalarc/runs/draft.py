@@ -106,6 +106,7 @@ class Draft:
             isolation=TrialIsolation(
                 mode=self._level(),
                 audit_findings=self.audit_findings,
+                findings=self.findings,
                 config_changes=self.config_changes,
                 record=self.isolation,
                 policy=self.policy,

@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.folder import Folder
-from pytest_evalarc.files.manifest import TreeLimits, TreeTooLarge, read_manifest
+from pytest_evalarc.files.manifest import Skip, TreeLimits, TreeTooLarge, read_manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree, remove_tree
 from pytest_evalarc.grading.submission import Submission, keep, read_submission
@@ -22,8 +22,13 @@ LISTED = 1000
 """Paths that are named of a submission too large to keep."""
 
 
-def keep_submission(project: Path, folder: Path) -> Submission:
+def keep_submission(project: Path, folder: Path, *, skip: Skip | None = None) -> Submission:
     """Keep a project exactly as it was left; too large a one is listed rather than copied.
+
+    Args:
+        project: The folder.
+        folder: Where to.
+        skip: Says of a relative path that it is no part of the submission.
 
     Raises:
         SubmissionError: It is too large, or cannot be read.
@@ -31,7 +36,7 @@ def keep_submission(project: Path, folder: Path) -> Submission:
         OSError: The same.
     """
     try:
-        return keep(read_submission(project), folder)
+        return keep(read_submission(project, skip=skip), folder)
     except (EvalArcError, OSError) as error:
         # Half of a submission is no evidence, and on a full disk its space holds the result.
         with contextlib.suppress(OSError):

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.lock import locked
@@ -120,6 +118,8 @@ class Folders:
             names = os.listdir(self._users)
         except OSError:
             return False
+        import psutil
+
         found = [int(name) for name in names if name.isdigit()]
         return any(pid != os.getpid() and psutil.pid_exists(pid) for pid in found)
 

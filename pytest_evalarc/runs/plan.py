@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.counting.plan import planned_trials
 from pytest_evalarc.errors import SetupError, UsageError
-from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.runs.request import ClientLabel, Request
-from pytest_evalarc.runs.session import given_env
-from pytest_evalarc.treatments.protocol import Treatment
+
+if TYPE_CHECKING:
+    from pytest_evalarc.clients.protocol import Client
+    from pytest_evalarc.model.audit import AuditPlan
+    from pytest_evalarc.treatments.protocol import Treatment
 
 DEFAULT_TREATMENT = "skills"
 
@@ -81,6 +83,8 @@ def check_host(client: Client, environ: Mapping[str, str]) -> None:
     Raises:
         UsageError: Its program, or a variable that it is to get, is not there.
     """
+    from pytest_evalarc.runs.session import given_env
+
     missing = client.missing()
     if missing is not None:
         raise UsageError(f"client {client.name}", missing)
@@ -110,11 +114,13 @@ def check_plan(task: Task, client: Client, treatment: Treatment | None) -> None:
 
 def make_audit_plan(task: Task, request: Request, *, sandbox: str) -> AuditPlan:
     """Return the controls of a task's audit."""
+    from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
+
     return AuditPlan(
         schema_version=SCHEMA_VERSION,
         batch=request.batch,
         task=task.ref,
-        mode="full",
+        mode=request.audit,
         checks={check.id: check.dimensions for check in task.checks},
         weights=task.weights,
         mutants=tuple(

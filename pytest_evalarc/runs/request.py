@@ -15,10 +15,13 @@ from pytest_evalarc.errors import DocumentError, UsageError, nearest
 from pytest_evalarc.files.strict import loads
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.base import NAME_PATTERN, JsonObject
+from pytest_evalarc.model.controls import AuditMode
 
+AUDITS: tuple[AuditMode, ...] = ("full", "fast")
 ConfigurationChoice = Literal["both", "with", "without", "noise"]
 CONFIGURATIONS: tuple[ConfigurationChoice, ...] = ("both", "with", "without", "noise")
 LABEL_KEYS = ("client", "model", "settings", "key_env", "command")
+DEFAULT_SANDBOX = "bwrap"
 RESERVED_LABELS = ("audit", "submission", "validate")
 """What stands beside the clients of a task, in node ids and folders of results."""
 MOST_CHARACTERS = 100
@@ -57,11 +60,33 @@ class Request:
     treatment: str | None = None
     """None: `skills` for a task that names plugins."""
     sandbox: str = "auto"
+    image: str | None = None
+    """What candidates of packs run in, in a sandbox of images; None is the sandbox's own."""
     deny_read: tuple[Path, ...] = ()
     keep: bool = False
     trust_local: bool = False
+    audit: AuditMode = "full"
+    seeds: tuple[int, ...] = ()
+    """Of packs; empty is what each task says."""
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
+
+
+def sandbox_name(request: Request) -> str:
+    """Return the sandbox of graded code and embedded clients.
+
+    Raises:
+        UsageError: `local` without `--evalarc-trust-local`.
+    """
+    if request.sandbox == "auto":
+        return "local" if request.trust_local else DEFAULT_SANDBOX
+    if request.sandbox == "local" and not request.trust_local:
+        raise UsageError(
+            "--evalarc-sandbox local",
+            "would run submissions without any boundary",
+            "add --evalarc-trust-local if you trust them",
+        )
+    return request.sandbox
 
 
 def client_label(

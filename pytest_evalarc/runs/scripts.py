@@ -13,8 +13,10 @@ from pytest_evalarc.clients.protocol import Client, Plays, Script
 from pytest_evalarc.errors import DocumentError, SetupError, nearest
 from pytest_evalarc.files.manifest import EntryType, Manifest, is_cache, read_manifest
 from pytest_evalarc.files.strict import loads
+from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.submission import LEFT_OUT, is_editable
 from pytest_evalarc.model.base import JsonObject
+from pytest_evalarc.model.controls import REFERENCE, STARTER
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.trial import PlannedTrial
 from pytest_evalarc.treatments.protocol import Staged
@@ -28,6 +30,7 @@ def script_for(
     staged: Staged | None,
     settings: JsonObject,
     project: Path,
+    pack: Pack | None = None,
 ) -> Script | None:
     """Return what an embedded client plays; None for a real client.
 
@@ -38,6 +41,7 @@ def script_for(
         staged: What the treatment put in place; None in a baseline.
         settings: The client's settings.
         project: The root that a relative recording is named from.
+        pack: The task's pack; None for a file task.
 
     Raises:
         SetupError: There is nothing to play, or the client takes no such setting.
@@ -49,23 +53,28 @@ def script_for(
             hint = nearest(name, client.settings) or "it takes none"
             raise SetupError(f"client {client.name}", f"takes no setting {name!r}", hint)
     if client.plays is Plays.SOLUTION:
-        return _solution(task, staged)
+        return _solution(task, pack, staged)
     if client.plays is Plays.RECORDING:
-        return _recorded(task, entry, settings, project)
+        return _recorded(task, pack, entry, settings, project)
     return Script()
 
 
-def _solution(task: Task, staged: Staged | None) -> Script:
+def _solution(task: Task, pack: Pack | None, staged: Staged | None) -> Script:
     """Read the skills that the task expects to be used, then apply the reference."""
     reads: tuple[str, ...] = ()
     if staged is not None:
         offered = [skill for skill in task.expected.used if skill in staged.planned]
         reads = tuple(f"{staged.skill_folder}/{skill}/SKILL.md" for skill in offered)
+    if task.pack is not None and pack is not None:
+        files = pack.control(REFERENCE, task.pack.language)
+        return Script(reads=reads, writes={path: (files[path], 0o644) for path in files})
     solution = read_manifest(task.solution, skip=is_cache)
     return Script(reads=reads, writes=_writes(task.solution, solution))
 
 
-def _recorded(task: Task, entry: PlannedTrial, settings: JsonObject, project: Path) -> Script:
+def _recorded(
+    task: Task, pack: Pack | None, entry: PlannedTrial, settings: JsonObject, project: Path
+) -> Script:
     """Make the project what the recorded session left, and print its stream."""
     named = settings.get("recording")
     if not isinstance(named, str) or not named:
@@ -76,14 +85,23 @@ def _recorded(task: Task, entry: PlannedTrial, settings: JsonObject, project: Pa
         )
     found = recording(project / named, entry.configuration, entry.trial)
     left = read_manifest(found.tree, skip=is_cache)
-    starter = read_manifest(task.starter, skip=is_cache)
     links = _kept_links(found.tree.parent)
     return Script(
-        removes=tuple(_removed(starter, left, kept=links)),
+        removes=tuple(_removed(_starter(task, pack), left, kept=links)),
         writes=_writes(found.tree, left),
         links=links,
         transcript=found.transcript,
     )
+
+
+def _starter(task: Task, pack: Pack | None) -> dict[str, EntryType]:
+    """Return what stands where when a session begins."""
+    if task.pack is None or pack is None:
+        starter = read_manifest(task.starter, skip=is_cache)
+        return {path: entry.type for path, entry in starter.by_path.items()}
+    files = pack.control(STARTER, task.pack.language)
+    folders = {str(above) for path in files for above in PurePosixPath(path).parents} - {"."}
+    return dict.fromkeys(sorted(folders), EntryType.DIR) | dict.fromkeys(files, EntryType.FILE)
 
 
 def _writes(root: Path, manifest: Manifest) -> dict[str, tuple[bytes, int]]:
@@ -94,19 +112,21 @@ def _writes(root: Path, manifest: Manifest) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def _removed(starter: Manifest, left: Manifest, *, kept: Mapping[str, str]) -> Iterator[str]:
+def _removed(
+    starter: Mapping[str, EntryType], left: Manifest, *, kept: Mapping[str, str]
+) -> Iterator[str]:
     """Yield what the session removed, or made into another kind of thing; outermost paths alone.
 
     Args:
-        starter: What the session found.
+        starter: What the session found, a folder before what is in it.
         left: The files and folders that it left.
         kept: The links that it left.
     """
     gone: set[str] = set()
-    for path, entry in starter.by_path.items():
+    for path, kind in starter.items():
         if path in kept or is_editable(path, LEFT_OUT):
             continue
-        if path in left.by_path and left.by_path[path].type is entry.type:
+        if path in left.by_path and left.by_path[path].type is kind:
             continue
         # Whoever removes a folder removes what is in it, and a folder comes before that.
         is_inside = any(str(parent) in gone for parent in PurePosixPath(path).parents)

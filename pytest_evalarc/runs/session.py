@@ -11,7 +11,8 @@ from pydantic import JsonValue
 
 from pytest_evalarc.clients.protocol import Needs, Watcher
 from pytest_evalarc.errors import SetupError
-from pytest_evalarc.grading.lab import SYSTEM_PATH, FileLab
+from pytest_evalarc.grading.lab import SYSTEM_PATH, FileLab, PackLab
+from pytest_evalarc.grading.toolchain import Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit, Policy, Wrapped
 from pytest_evalarc.isolation.layout import RunLayout
@@ -33,7 +34,7 @@ STARTUP_S = 120.0
 class Ready:
     """A trial that is prepared: nothing is left to do but to start its client."""
 
-    lab: FileLab
+    lab: FileLab | PackLab
     staged: Staged | None
     policy: Policy
     wrapped: Wrapped
@@ -42,19 +43,19 @@ class Ready:
     """Tells from the client's output that it has delivered its end."""
 
 
-def session_env(layout: RunLayout, lab: FileLab) -> dict[str, str]:
+def session_env(layout: RunLayout, tools: Tools) -> dict[str, str]:
     """Return the whole environment of a client session; equal in all configurations."""
     return {
         "HOME": str(layout.home),
         "PATH": os.pathsep.join(
-            [str(layout.bin), *(str(path) for path in lab.tools.bins), *SYSTEM_PATH]
+            [str(layout.bin), *(str(path) for path in tools.bins), *SYSTEM_PATH]
         ),
         "TMPDIR": str(layout.tmp),
         "CARGO_HOME": str(layout.cargo_home),
         "EVAL_EVIDENCE_DIR": str(layout.evidence),
         "SYMPOSIUM_HOOK_TRACE": str(layout.evidence / "hook-trace.jsonl"),
         "LANG": "C.UTF-8",
-        **lab.tools.env,
+        **tools.env,
     }
 
 

@@ -11,21 +11,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_evalarc.clients.protocol import Client
-from pytest_evalarc.counting.benchmark import is_treated
 from pytest_evalarc.counting.outcome import CauseKind
+from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import DocumentError, SetupError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import FileLab
-from pytest_evalarc.grading.submission import Submission, copy_fixtures, copy_starter
+from pytest_evalarc.grading.lab import FileLab, PackLab, pack_of
+from pytest_evalarc.grading.submission import Submission, copy_fixtures, make_control
+from pytest_evalarc.grading.toolchain import Tools
 from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
+from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Plugin, Task
 from pytest_evalarc.model.transcript import Transcript
@@ -220,33 +222,35 @@ def _prepare(trial: Trial, draft: Draft) -> Ready:
     lab = trial.batch.lab(trial.task)
     draft.toolchain = lab.toolchain.version
     draft.fmt_step = lab.toolchain.fmt_step
-    draft.isolation = lab.sandbox.record(trial.task.limits)
-    _make_run_folder(trial)
+    sandbox = trial.batch.sandbox
+    draft.isolation = sandbox.record(trial.task.limits)
+    tools = trial.batch.tools(trial.task)
+    _make_run_folder(trial, lab)
     staged = _treat(trial, draft)
     program = trial.batch.client_program(trial.plan.client, trial.client)
-    command = _command(trial, lab, staged, program)
+    command = _command(trial, lab, tools, staged, program)
     draft.redaction = Redaction(command.secrets)
-    policy = _policy(trial, lab, staged, program)
-    if lab.sandbox.name != "local":
+    policy = _policy(trial, tools, staged, program)
+    if sandbox.name != "local":
         require_visible(Path(command.argv[0]), policy)
     draft.policy = policy_document(policy)
-    write_atomic(trial.folder / f"{lab.sandbox.name}.json", dumps(draft.policy))
+    write_atomic(trial.folder / f"{sandbox.name}.json", dumps(draft.policy))
     _require_in_time(trial, time.monotonic() - started_s)
     return Ready(
         lab=lab,
         staged=staged,
         policy=policy,
-        wrapped=lab.sandbox.wrap(command, policy),
+        wrapped=sandbox.wrap(command, policy),
         watcher=trial.client.watcher(),
     )
 
 
-def _make_run_folder(trial: Trial) -> None:
+def _make_run_folder(trial: Trial, lab: FileLab | PackLab) -> None:
     layout = trial.layout
     remove_tree(layout.root)
     for folder in (*layout.writable, layout.bin):
         folder.mkdir(parents=True)
-    copy_starter(trial.task, layout.project)
+    make_control(trial.task, STARTER, layout.project, pack=pack_of(lab))
     copy_fixtures(trial.task, layout.fixtures)
     (layout.bin / "sh").symlink_to("/bin/sh")
 
@@ -276,14 +280,16 @@ def _noise(task: Task) -> tuple[Plugin, ...]:
     return tuple(plugin for plugin in beside if os.path.realpath(plugin.root) not in own)
 
 
-def _command(trial: Trial, lab: FileLab, staged: Staged | None, program: Path) -> Command:
+def _command(
+    trial: Trial, lab: FileLab | PackLab, tools: Tools, staged: Staged | None, program: Path
+) -> Command:
     settings = trial.plan.settings
     return trial.client.launch(
         trial.task.brief,
         trial.layout,
         python=base_python(),
         program_dir=program,
-        env=_env(trial, lab, staged),
+        env=_env(trial, tools, staged),
         model=trial.plan.model,
         settings=settings,
         script=script_for(
@@ -293,17 +299,18 @@ def _command(trial: Trial, lab: FileLab, staged: Staged | None, program: Path) -
             staged=staged,
             settings=settings,
             project=trial.batch.request.project,
+            pack=pack_of(lab),
         ),
     )
 
 
-def _env(trial: Trial, lab: FileLab, staged: Staged | None) -> dict[str, str]:
+def _env(trial: Trial, tools: Tools, staged: Staged | None) -> dict[str, str]:
     """Return the whole environment of the session, the client's key included.
 
     Raises:
         SetupError: A variable that the client is to get is not there, or is one of ours.
     """
-    ours = {**session_env(trial.layout, lab), **(staged.env if staged else {})}
+    ours = {**session_env(trial.layout, tools), **(staged.env if staged else {})}
     given = given_env(trial.client.needs, os.environ)
     if clash := sorted(ours.keys() & given):
         problem = "is set by every session, so the client cannot get the harness's own"
@@ -311,8 +318,8 @@ def _env(trial: Trial, lab: FileLab, staged: Staged | None) -> dict[str, str]:
     return {**ours, **given}
 
 
-def _policy(trial: Trial, lab: FileLab, staged: Staged | None, program: Path) -> Policy:
-    reads = (trial.layout.root, program, python_home(), lab.tools.root, *lab.tools.reads)
+def _policy(trial: Trial, tools: Tools, staged: Staged | None, program: Path) -> Policy:
+    reads = (trial.layout.root, program, python_home(), tools.root, *tools.reads)
     return Policy(
         read=(*reads, *trial.client.needs.reads, *(staged.reads if staged else ())),
         deny_read=trial.batch.deny_read,
@@ -347,7 +354,7 @@ def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
     return exit
 
 
-def _keep(trial: Trial, draft: Draft, lab: FileLab) -> Submission | None:
+def _keep(trial: Trial, draft: Draft, lab: FileLab | PackLab) -> Submission | None:
     """Keep what was left; None, and the grading in the draft, when there is nothing to grade."""
     lost = keep_evidence(trial.layout.evidence, trial.folder)
     if lost is not None:
@@ -372,14 +379,14 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
         transcript,
         ready.policy,
         trial.layout.project,
-        private_tmp=ready.lab.sandbox.private_tmp,
+        private_tmp=trial.batch.sandbox.private_tmp,
     )
     draft.findings = found.escapes
     draft.audit_findings += found.attempts
     return transcript
 
 
-def _graded(trial: Trial, submission: Submission, lab: FileLab) -> Grading:
+def _graded(trial: Trial, submission: Submission, lab: FileLab | PackLab) -> Grading:
     """Grade the kept copy, in a folder that the client never held."""
     try:
         return grade(trial.task, submission, lab, outputs=trial.folder / "grading")
@@ -388,7 +395,7 @@ def _graded(trial: Trial, submission: Submission, lab: FileLab) -> Grading:
 
 
 def _broken(
-    trial: Trial, lab: FileLab, error: Exception, *, submission: Submission | None = None
+    trial: Trial, lab: FileLab | PackLab, error: Exception, *, submission: Submission | None = None
 ) -> Grading:
     """Return the grading that broke on our side, so that the trial is excluded and not failed."""
     keep_traceback(error, trial.folder)

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_evalarc.model.task import Check, Deadlines, Expected, Mutant
+from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.model.task import Check, Deadlines, Expected, Mutant, PackRef
 from pytest_evalarc.tasks.checkfiles import CheckFiles, check_files
 from pytest_evalarc.tasks.checks import read_checks, read_weights
 from pytest_evalarc.tasks.fields import Table, described, twins
@@ -21,13 +22,13 @@ from pytest_evalarc.tasks.trees import (
     relative_flaw,
 )
 
-_OF_THE_PACK = ("toolchain", "fmt_check", "weights", "checks", "mutants")
+_OF_THE_PACK = ("toolchain", "editable", "fmt_check", "weights", "checks", "mutants")
 
 
 class Graded(NamedTuple):
-    """How a task's submissions are graded; all empty where a pack brings it."""
+    """How a task's submissions are graded."""
 
-    toolchain: str | None = None
+    toolchain: str = ""
     editable: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     weights: Mapping[str, float] = {}
@@ -35,16 +36,36 @@ class Graded(NamedTuple):
     has_solution: bool = False
 
 
-def graded_by_pack(top: Table, folder: Path) -> Graded:
-    """Return how a pack task is judged: by its pack, so nothing else may say it."""
+def graded_by_pack(
+    top: Table, folder: Path, pack: PackRef, info: PackInfo | None, *, deadlines: Deadlines
+) -> Graded:
+    """Return how a pack task is judged: by its pack, so nothing else may say it.
+
+    Args:
+        top: The task's task.toml.
+        folder: The task's folder.
+        pack: What `[pack]` says.
+        info: The pack; None when there is none of that name, which was told.
+        deadlines: Of the task; `check` bounds each case.
+    """
     for name in _OF_THE_PACK:
         if name in top:
             top.tell(name, "stands beside [pack], which brings its own", "remove one of them")
-    if (folder / "checks").exists():
-        top.problems.at_path(folder / "checks", "stands beside [pack]", "remove one of them")
-    if (folder / "starter").is_dir():
-        read_tree(folder / "starter", top.problems, caches=True)
-    return Graded(editable=_read_editable(top))
+    for name in ("checks", "starter", "solution"):
+        if (folder / name).exists():
+            top.problems.at_path(folder / name, "stands beside [pack]", "remove one of them")
+    if info is None or pack.language not in info.languages:
+        return Graded()
+    return Graded(
+        toolchain=info.languages[pack.language].toolchain,
+        checks=tuple(
+            Check(id=case, dimensions=dimensions, deadline_s=deadlines.check)
+            for case, dimensions in info.cases.items()
+        ),
+        weights=info.weights,
+        mutants=tuple(info.mutants),
+        has_solution=True,
+    )
 
 
 def read_graded(
@@ -66,9 +87,9 @@ def read_graded(
         deadlines: Of the task; one bounds checks that name none.
         expected: Of the task; with nothing expected, something must be checked.
     """
-    toolchain = None
+    toolchain = ""
     if top.require("toolchain", f"write one of {', '.join(toolchains)}"):
-        toolchain = top.choice("toolchain", toolchains)
+        toolchain = top.choice("toolchain", toolchains) or ""
     kind = check_files(toolchain)
     checks = read_checks(top, folder, kind, deadline_s=deadlines.check)
     if not checks.rows and expected.is_empty:

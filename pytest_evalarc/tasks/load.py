@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, cast
 
 import tomli
@@ -13,6 +14,7 @@ import tomli
 from pytest_evalarc.errors import SubmissionError, TaskError, TaskProblems, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.pack import PackInfo
 from pytest_evalarc.model.task import (
     Deadlines,
     Limits,
@@ -34,6 +36,7 @@ from pytest_evalarc.tasks.trees import (
 )
 
 TASK_FILE = "task.toml"
+NO_PACKS: Mapping[str, Callable[[], PackInfo]] = MappingProxyType({})
 
 _KINDS = ("capability", "regression")
 _KEYS = (
@@ -63,7 +66,7 @@ def load_task(
     *,
     root: Path,
     toolchains: Collection[str],
-    packs: Mapping[str, Path] | None = None,
+    packs: Mapping[str, Callable[[], PackInfo]] = NO_PACKS,
 ) -> Task:
     """Return the task of a folder.
 
@@ -71,8 +74,7 @@ def load_task(
         folder: The task's folder; `fixtures/` and `plugins/` lie beside the folder it is in.
         root: The project root, which messages name paths from and plugin paths start at.
         toolchains: The names that `toolchain` may have.
-        packs: The folder with the code of each pack by name, which a pack task's content hash
-            takes in; None leaves the pack's name unchecked.
+        packs: What each pack is, by name; only that of the task is asked for.
 
     Raises:
         TaskProblems: Every problem of the task, each with its file and line.
@@ -89,15 +91,15 @@ def load_task(
 
     siblings = folder.parent.parent
     kind = _read_kind(top)
-    prompt = _read_prompt(top, folder)
+    pack, info = _read_pack(top, packs)
+    prompt = _read_prompt(top, folder, info)
     deadlines = _read_deadlines(top)
-    limits = _read_limits(top)
+    limits = _read_limits(top, info.limits if info else Limits())
     plugins = read_plugins(top, siblings / "plugins", root=root)
     expected = read_expected(top, plugins, siblings / "plugins")
     fixtures = read_fixtures(top, siblings / "fixtures", root=root)
-    pack = _read_pack(top, packs)
     if pack is not None:
-        graded = graded_by_pack(top, folder)
+        graded = graded_by_pack(top, folder, pack, info, deadlines=deadlines)
     else:
         graded = read_graded(
             top, folder, root=root, toolchains=toolchains, deadlines=deadlines, expected=expected
@@ -105,7 +107,7 @@ def load_task(
     version = top.text("version", "0.1.0")
     fmt_check = top.flag("fmt_check")
     tags = _read_tags(top)
-    code = packs.get(pack.name) if packs is not None and pack is not None else None
+    code = info.code if info else None
     sha256 = _hash_or_tell(problems, folder, fixtures=fixtures, plugins=plugins, code=code)
     if problems.found:
         raise TaskProblems(tuple(problems.found))
@@ -202,6 +204,9 @@ def _check_folder_name(folder: Path, problems: Problems) -> None:
         problems.at_path(folder, "has a name that is none here", NAME_HINT)
     elif is_reserved(folder.name):
         problems.at_path(folder, "has a name that is reserved", "rename the folder")
+    if folder.is_symlink():
+        hint = "put the folder itself there: what a link leads to can change unseen"
+        problems.at_path(folder, "is a symbolic link", hint)
     for other in sorted(folder.parent.iterdir()):
         is_twin = other.name != folder.name and other.name.casefold() == folder.name.casefold()
         if is_twin and (other / TASK_FILE).exists():
@@ -213,7 +218,9 @@ def _read_kind(top: Table) -> str | None:
     return top.choice("kind", _KINDS) if needed else None
 
 
-def _read_prompt(top: Table, folder: Path) -> str:
+def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
+    if pack is not None and "prompt" not in top and "prompt_file" not in top:
+        return pack.prompt
     if ("prompt" in top) == ("prompt_file" in top):
         problem = "stands beside prompt_file" if "prompt" in top else "is missing"
         top.tell("prompt", problem, "write exactly one of prompt and prompt_file")
@@ -249,16 +256,14 @@ def _read_deadlines(top: Table) -> Deadlines:
     return Deadlines(**{name: table.number(name, field.default) for name, field in fields.items()})
 
 
-def _read_limits(top: Table) -> Limits:
+def _read_limits(top: Table, defaults: Limits) -> Limits:
     table = top.table("limits")
-    fields = Limits.model_fields
-    table.refuse_unknown(tuple(fields))
+    known = defaults.model_dump()
+    table.refuse_unknown(tuple(known))
     return Limits(
         **{
-            name: (table.integer if isinstance(field.default, int) else table.number)(
-                name, field.default
-            )
-            for name, field in fields.items()
+            name: (table.integer if isinstance(default, int) else table.number)(name, default)
+            for name, default in known.items()
         }
     )
 
@@ -272,18 +277,34 @@ def _read_tags(top: Table) -> tuple[str, ...]:
     return tags
 
 
-def _read_pack(top: Table, packs: Mapping[str, Path] | None) -> PackRef | None:
+def _read_pack(
+    top: Table, packs: Mapping[str, Callable[[], PackInfo]]
+) -> tuple[PackRef | None, PackInfo | None]:
+    """Return what `[pack]` says, and the pack that it names; None for what is not there."""
     if "pack" not in top:
-        return None
+        return None, None
     table = top.table("pack")
-    table.refuse_unknown(tuple(PackRef.model_fields))
+    table.refuse_unknown(("name", "seeds", "language"))
     name = table.name("name", "") if table.require("name", "name the pack") else ""
-    if name and packs is not None and name not in packs:
+    if name and name not in packs:
         problem = f"is {described(name)}, which is no pack"
         table.tell("name", problem, nearest(name, tuple(packs)))
-    seeds = table.integers("seeds", PackRef.model_fields["seeds"].default)
+    info = packs[name]() if name in packs else None
+    languages = tuple(info.languages) if info else ()
+    language = table.name("language", languages[0] if languages else "python")
+    if info is not None and language not in languages:
+        problem = f"is {described(language)}, in which the pack has no candidate"
+        table.tell("language", problem, nearest(language, languages))
     # Only a valid task keeps it, so a name that was told may stand as any other.
-    return PackRef(name=name or "unnamed", seeds=seeds)
+    ref = PackRef(
+        name=name or "unnamed",
+        seeds=table.integers("seeds", PackRef.model_fields["seeds"].default),
+        language=language or "unnamed",
+        version=info.version if info else "",
+        domain=info.domain if info else "",
+        split=info.split if info else "public-development",
+    )
+    return ref, info
 
 
 def _hash_or_tell(

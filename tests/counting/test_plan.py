@@ -1,10 +1,10 @@
-"""Tests of the order of trials."""
+"""Tests of which trials are treated, and of their order."""
 
 from __future__ import annotations
 
 import pytest
 
-from pytest_evalarc.counting.plan import planned_trials
+from pytest_evalarc.counting.plan import is_treated, planned_trials
 
 PAIR = ("without-skills", "with-skills")
 
@@ -41,3 +41,10 @@ def test_a_plan_of_nothing_or_of_doubles_is_refused(
     """Two trials of one folder would overwrite each other's results."""
     with pytest.raises(ValueError, match=r"trials is|not distinct"):
         planned_trials(configurations, trials)
+
+
+def test_the_treatment_among_others_is_the_treatment() -> None:
+    """Noise is compared with `without`, so it is counted as treated."""
+    names = ("without-skills", "with-skills", "noise", "baseline")
+
+    assert [is_treated(name) for name in names] == [False, True, True, False]

@@ -11,7 +11,6 @@ from pytest_evalarc.grading.grade import Session, grade
 from pytest_evalarc.grading.lab import FileLab, Stopwatch, scratch
 from pytest_evalarc.grading.submission import (
     Submission,
-    copy_starter,
     make_control,
     make_copy,
     read_submission,
@@ -116,7 +115,7 @@ class RustBench:
 
     def submit(self, task: Task, files: Mapping[str, str]) -> Submission:
         project = self.root / f"submitted-{len(list(self.root.iterdir()))}"
-        copy_starter(task, project)
+        make_control(task, "starter", project)
         for path, content in files.items():
             _write(project, path, content)
         return read_submission(project)

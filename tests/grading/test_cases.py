@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,11 @@ from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading.cases import pack_rows
 from pytest_evalarc.grading.lab import PackLab
-from pytest_evalarc.grading.pack import Case, CaseVerdict, PackInfo
+from pytest_evalarc.grading.pack import Case, CaseVerdict
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
+from pytest_evalarc.model.pack import Language, PackInfo
 from pytest_evalarc.model.task import Deadlines, PackRef, Task, TaskBrief
 from tests.needs import needs_bwrap
 
@@ -21,6 +24,7 @@ pytestmark = [pytest.mark.slow, needs_bwrap]
 
 ECHO = "import sys\nfor line in sys.stdin: sys.stdout.write(line); sys.stdout.flush()\n"
 SEEDS = (17, 41)
+COMMAND = ("{python}", "-I", "-S", "-B", "{workspace}/main.py", "{state}")
 
 
 def ask_once(case, open_session):
@@ -42,10 +46,12 @@ class TinyPack:
             name="tiny",
             version="0.1.0",
             domain="tests",
+            code=Path(__file__).parent / "toolchains",
+            prompt="Echo.",
             weights={"echo": 1.0},
             cases=dict.fromkeys(self.runs, ("echo",)),
             mutants=(),
-            command=("{python}", "-I", "-S", "-B", "{workspace}/main.py", "{state}"),
+            languages={"python": Language(toolchain="python", command=COMMAND)},
         )
 
     def cases(self, seed):
@@ -66,6 +72,8 @@ class Bench:
         write_tree(candidate, {"main.py": code.encode()}, replace=True)
         lab = PackLab(
             sandbox=Bwrap(),
+            toolchain=Python(),
+            interpreter=Python().interpreter(Path),
             pack=pack,
             work=self.folder / "work",
             jobs=jobs,
@@ -79,7 +87,7 @@ class Bench:
             brief=TaskBrief(name="tiny", prompt="Echo."),
             kind="capability",
             root=self.folder,
-            toolchain=None,
+            toolchain="python",
             pack=PackRef(name="tiny", seeds=SEEDS),
             weights={"echo": 1.0},
             sha256="0" * 64,

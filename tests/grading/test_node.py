@@ -369,14 +369,14 @@ class TestWhichNode:
 
     def test_the_systems_comes_first(self, tmp_path, monkeypatch):
         """It is the one that the agent finds on PATH as well."""
-        program = self.program(tmp_path / "bin", "v20.1.0")
+        program = self.program(tmp_path / "bin", "v22.1.0")
         self.wheel(tmp_path, monkeypatch, "v24.0.0")
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
         assert Node().missing() is None
-        assert Node().version == "Node v20.1.0"
+        assert Node().version == "Node v22.1.0"
 
-    @pytest.mark.parametrize("version", ["v18.20.8", "", "none"])
+    @pytest.mark.parametrize("version", ["v20.20.2", "", "none"])
     def test_an_old_one_gives_way_to_the_wheel(self, tmp_path, monkeypatch, version):
         """So `pip install` alone is enough, whatever a system has kept."""
         program = self.program(tmp_path / "bin", version)
@@ -399,8 +399,8 @@ class TestWhichNode:
 
     def test_a_program_that_needs_its_neighbours_is_refused(self, tmp_path, monkeypatch):
         """It would fail in every check, and look like a fault of the grader."""
-        program = self.program(tmp_path / "bin", "v20.1.0")
-        program.write_text(f'#!/bin/sh\n[ "$0" = {program} ] && echo v20.1.0\n')
+        program = self.program(tmp_path / "bin", "v22.1.0")
+        program.write_text(f'#!/bin/sh\n[ "$0" = {program} ] && echo v22.1.0\n')
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
         with pytest.raises(SetupError, match="does not run from another folder"):

@@ -165,6 +165,9 @@ def test_numbers_that_every_reader_can_hold_or_round_are_replies(stage, number):
     "code",
     [
         pytest.param("print('{}', flush=True)\nwhile True: pass", id="one answer, nothing read"),
+        pytest.param(
+            "import sys\nprint('{}', flush=True)\nsys.stdin.read()", id="one answer, then all read"
+        ),
         pytest.param("print('{}\\n' * 9, flush=True)\nimport sys; sys.stdin.read()", id="nine"),
         pytest.param("while True: print('READ 0')", id="endless"),
         pytest.param("print('{}', flush=True)\n" + ECHO, id="one too many at the start"),
@@ -439,3 +442,29 @@ def test_values_that_python_may_hold_for_equal_are_spelt_apart(value, other):
 def test_the_order_of_keys_is_no_difference():
     """JSON objects have none."""
     assert canonical({"b": [{"d": 1, "c": 2}], "a": 3}) == '{"a": 3, "b": [{"c": 2, "d": 1}]}'
+
+
+class Ending:
+    """A process that ends between two questions whether it has."""
+
+    def __init__(self):
+        self._answers = iter((False, True))
+        self.was_drained = False
+
+    @property
+    def has_ended(self):
+        return next(self._answers)
+
+    def drain(self, timeout_s):
+        self.was_drained = True
+
+
+def test_a_process_has_said_all_only_when_its_pipes_were_read_after_its_end():
+    """A last answer in the pipe of one that has just left would count as no answer."""
+    session = object.__new__(CandidateSession)
+    session._running = Ending()
+
+    assert session._has_said_all() is False
+    assert session._running.was_drained is False
+    assert session._has_said_all() is True
+    assert session._running.was_drained is True

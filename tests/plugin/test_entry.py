@@ -14,14 +14,21 @@ LOADED = """
 import sys
 
 def pytest_unconfigure(config):
-    heavy = ("pydantic", "pytest_evalarc.plugin.nodes", "pytest_evalarc.plugin.session")
-    print("loaded:", *[name for name in heavy if name in sys.modules])
+    print("loaded:", *[name for name in {heavy} if name in sys.modules])
 """
+EVALS = ("pydantic", "pytest_evalarc.plugin.nodes", "pytest_evalarc.plugin.session")
+RUNS = (
+    *("filelock", "jinja2", "psutil", "pytest_evalarc.counting.audit"),
+    *("pytest_evalarc.grading.grade", "pytest_evalarc.model.audit"),
+    *("pytest_evalarc.model.benchmark", "pytest_evalarc.plugin.running"),
+    "pytest_evalarc.reporting",
+)
+"""What only running needs."""
 
 
-def loaded(project: Project, *arguments: str) -> str:
-    """Return what is imported of the evals by a pytest that is given no option of ours."""
-    project.write("conftest.py", LOADED)
+def loaded(project: Project, *arguments: str, heavy: tuple[str, ...] = EVALS) -> str:
+    """Return what of all that is heavy a pytest imports."""
+    project.write("conftest.py", LOADED.format(heavy=heavy))
     argv = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-s", *arguments]
     done = subprocess.run(
         argv, cwd=project.root, env=project.env, capture_output=True, text=True, check=True
@@ -52,6 +59,14 @@ def test_a_run_of_other_tests_loads_nothing_of_the_evals(
     project.write("pytest.ini", "[pytest]\nevalarc_client = nop\n")
 
     assert loaded(project, *arguments) == ""
+
+
+@pytest.mark.slow
+def test_collecting_trials_loads_nothing_that_only_runs(project: Project) -> None:
+    """An editor collects whenever a file is saved, and runs nothing."""
+    arguments = ("evals", "--co", "-p", "no:cacheprovider", "--evalarc-trials=2")
+
+    assert loaded(project, *arguments, heavy=RUNS) == ""
 
 
 @pytest.mark.slow

@@ -46,6 +46,9 @@ SETTINGS = {
     "results": Set("s", lambda evals, root: evals.folders.results.relative_to(root), Path("s")),
     "keep": Set(True, lambda evals, _: evals.request.keep, True),
     "sandbox": Set("bwrap", lambda evals, _: evals.request.sandbox, "bwrap"),
+    "image": Set("python:3", lambda evals, _: evals.request.image, "python:3"),
+    "seeds": Set(["3", "5"], lambda evals, _: evals.request.seeds, (3, 5)),
+    "audit": Set("fast", lambda evals, _: evals.request.audit, "fast"),
     "submission": Set(
         "mine", lambda evals, root: evals.work.source.relative_to(root), Path("mine")
     ),
@@ -126,7 +129,7 @@ def test_the_command_line_wins_over_the_ini_file(
             folder = pytester.path / "evals/tasks" / task
             folder.mkdir()
             (folder / "task.toml").write_text("tags = ['t', 'u']")
-    other = {"configuration": "without"}.get(option.name, "nonsense")
+    other = {"configuration": "without", "audit": "full"}.get(option.name, "nonsense")
     (pytester.path / "pytest.ini").write_text(f"[pytest]\n{option.key} = {other}\n")
     values = setting.value if isinstance(setting.value, list) else [str(setting.value)]
 

@@ -140,6 +140,17 @@ def test_workers_share_one_regrading(project: Project, kept: Path) -> None:
     assert list(project.results.glob("*/*/b/*/regrade-2.json")) == []
 
 
+def make_missed(path: Path) -> None:
+    """Make a result that of a trial which missed its first check, as it would have been written."""
+    result = json.loads(path.read_bytes())
+    row = result["gradings"][0]["rows"][0]
+    row |= {"status": "failed", "verdicts": dict.fromkeys(row["verdicts"], False)}
+    result["code"]["hidden"][row["check"]] = "fail"
+    cause = {"kind": "code", "detail": row["check"]}
+    result |= {"outcome": "failed", "cause": cause, "success": "fail"}
+    path.write_text(json.dumps(result))
+
+
 def test_a_trial_that_counts_keeps_its_outcome_and_shows_its_new_grading(
     project: Project, pytester: pytest.Pytester
 ) -> None:
@@ -147,17 +158,14 @@ def test_a_trial_that_counts_keeps_its_outcome_and_shows_its_new_grading(
     run = (*RUN, "--evalarc-client=good")
     project.inline(pytester, *run)
     kept = project.results / "hello/good/b"
-    path = kept / "trial-1-with-skills/result.json"
-    result = document(path)
-    text = path.read_text().replace('"status": "passed"', '"status": "failed"', 1)
-    path.write_text(text)
+    make_missed(kept / "trial-1-with-skills/result.json")
     project.inline(pytester, *run)
     before = (kept / "benchmark.json").read_bytes()
 
     session = project.inline(pytester, *AGAIN, "-q")
 
-    assert result["outcome"] == "succeeded"
     assert session.ret == 0
+    assert counts(kept / "benchmark.json")["with-skills"] == (0, 0, 1)
     assert "trial-1-with-skills: greets: failed before, passed now" in session.stdout
     assert (kept / "benchmark-regrade-1.json").read_bytes() == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,28 @@ def test_a_damaged_result_is_told_and_its_trial_never_run_again(
     assert state(batch) == before
     told = [line for line in session.stdout.splitlines() if line.startswith("not written: ")]
     assert len(told) == 1 and str(torn) in told[0]
+    assert "Traceback" not in session.stdout
+
+
+def test_an_edited_result_is_told_and_its_trial_never_run_again(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """It is what somebody wrote, and not what was measured: so there is no sum."""
+    project.inline(pytester, *GOOD)
+    batch = project.results / "hello/good/night"
+    edited = batch / "trial-1-with-skills/result.json"
+    document = json.loads(edited.read_bytes())
+    document |= {"outcome": "inconclusive", "success": "inconclusive"}
+    edited.write_text(json.dumps(document))
+    before = state(batch)
+
+    session = project.inline(pytester, *GOOD)
+
+    assert session.ret == pytest.ExitCode.TESTS_FAILED
+    assert len(project.starts()) == 2
+    assert state(batch) == before
+    told = [line for line in session.stdout.splitlines() if line.startswith("not written: ")]
+    assert len(told) == 1 and f"{edited}: outcome: says" in told[0]
     assert "Traceback" not in session.stdout
 
 

@@ -7,40 +7,14 @@ from typing import Any
 
 import pytest
 
-from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
+from pytest_evalarc.errors import InfrastructureError, SetupError
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.isolation import Barrier, PreflightDoc
-from pytest_evalarc.runs.batch import USER_DATA_ROOTS, sandbox_name
+from pytest_evalarc.runs.batch import USER_DATA_ROOTS
 from tests.evals import Evals, Plain
 from tests.needs import needs_bwrap
 
 Make = Callable[..., Evals]
-
-
-@pytest.mark.parametrize(
-    ("sandbox", "trust", "name"),
-    [
-        ("auto", False, "bwrap"),
-        ("auto", True, "local"),
-        ("bwrap", True, "bwrap"),
-        ("local", True, "local"),
-    ],
-)
-def test_the_sandbox_is_what_was_asked_for(
-    tmp_path: Path, sandbox: str, trust: bool, name: str
-) -> None:
-    """Only the user's own trust takes the boundary away."""
-    options = {"sandbox": sandbox, "trust_local": trust}
-
-    assert sandbox_name(Evals(tmp_path, options=options).request) == name
-
-
-def test_no_sandbox_without_trust_is_refused(tmp_path: Path) -> None:
-    """A submission could read and write all that its user can."""
-    request = Evals(tmp_path, options={"sandbox": "local"}).request
-
-    with pytest.raises(UsageError, match="add --evalarc-trust-local if you trust them"):
-        sandbox_name(request)
 
 
 def test_making_a_batch_writes_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evalarc.errors import DocumentError, InfrastructureError
 from pytest_evalarc.files.strict import dumps
-from pytest_evalarc.grading.submission import keep
+from pytest_evalarc.grading.submission import keep, read_submission
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
 from pytest_evalarc.reporting.batch import read_evaluation, write_document, write_documents
 from pytest_evalarc.runs.candidate import candidate_digest, make_candidate_plan, run_candidate
@@ -34,7 +34,7 @@ def source(tmp_path: Path) -> Path:
 def judge(evals: Evals, source: Path) -> Path:
     """Judge a folder as the plugin does, and return where that is kept."""
     folder = evals.batch.folders.candidate(evals.task.name)
-    digest = candidate_digest(source)
+    digest = candidate_digest(evals.task, source)
     plan = make_candidate_plan(
         evals.task, evals.request, sandbox=evals.request.sandbox, candidate_sha256=digest
     )
@@ -56,7 +56,7 @@ def test_a_candidate_is_graded_with_the_toolchain_that_trials_have(
     assert (evaluation.valid, evaluation.resolved, evaluation.score) == (True, True, 1.0)
     assert {step.name: step.status for step in evaluation.steps}["build"] == "pass"
     assert evaluation.edits_outside_editable == ("README.md",)
-    assert evaluation.candidate_sha256 == candidate_digest(source)
+    assert evaluation.candidate_sha256 == read_submission(source).sha256
 
 
 def test_a_step_that_fails_leaves_a_candidate_unresolved(make: Make, source: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_folder_that_changes_after_it_was_planned_is_invalid(
     make: Make, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody could say which of the two was judged."""
-    monkeypatch.setattr("tests.runs.test_candidate.candidate_digest", lambda _: "0" * 64)
+    monkeypatch.setattr("tests.runs.test_candidate.candidate_digest", lambda *_: "0" * 64)
 
     evaluation = read_evaluation(judge(make(), source))
 

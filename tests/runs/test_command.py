@@ -245,7 +245,7 @@ def test_a_session_gets_the_documented_variables_and_the_named_ones_alone(
         seen = dict(line.split("=", 1) for line in text.split("\0") if line)
 
         project = str(trial.layout.project)
-        ours = session_env(trial.layout, evals.batch.lab(evals.task))
+        ours = session_env(trial.layout, evals.batch.tools(evals.task))
         assert seen == {**ours, "PWD": project, **named}
         assert (trial.folder / "stderr.log").read_text().split() == [project, project]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def audit(evals: Evals, controls: tuple[str, ...] = CONTROLS) -> Path:
     once(folder / "plan.json", AuditPlan, lambda: plan)
     for control in controls:
         path = folder / "rows" / f"{control}.json"
-        once(path, ControlDoc, lambda name=control: run_control(evals.task, name, evals.batch))  # type: ignore[misc]
+        once(path, ControlDoc, partial(run_control, evals.task, control, evals.batch, mode="full"))
     return folder
 
 
@@ -78,7 +79,7 @@ def test_a_control_that_is_not_declared_is_refused(make: Make) -> None:
     evals = make()
 
     with pytest.raises(UsageError, match="has no control 'first-onyl'; nearest: first-only"):
-        run_control(evals.task, "first-onyl", evals.batch)
+        run_control(evals.task, "first-onyl", evals.batch, mode="full")
 
 
 def test_a_control_that_cannot_be_built_is_kept_as_its_own_failure(make: Make) -> None:
@@ -87,7 +88,7 @@ def test_a_control_that_cannot_be_built_is_kept_as_its_own_failure(make: Make) -
     source = evals.task.solution / "app/__init__.py"
     source.write_text("def total(*values):\n    return 0\n")
 
-    document = run_control(evals.task, "first-only", evals.batch)
+    document = run_control(evals.task, "first-only", evals.batch, mode="full")
 
     assert document.grading.status == "graded"
     cause = document.grading.cause

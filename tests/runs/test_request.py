@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_evalarc.errors import UsageError
-from pytest_evalarc.runs.request import ClientLabel, client_label, setting
+from pytest_evalarc.runs.request import ClientLabel, client_label, sandbox_name, setting
+from tests.evals import Evals
 
 KNOWN = ("oracle", "nop", "replay")
 
@@ -168,3 +170,29 @@ def test_a_setting_without_key_or_value_is_refused(text: str) -> None:
     """Half a setting means nothing."""
     with pytest.raises(UsageError, match="is not KEY=VALUE"):
         setting(text)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "trust", "name"),
+    [
+        ("auto", False, "bwrap"),
+        ("auto", True, "local"),
+        ("bwrap", True, "bwrap"),
+        ("local", True, "local"),
+    ],
+)
+def test_the_sandbox_is_what_was_asked_for(
+    tmp_path: Path, sandbox: str, trust: bool, name: str
+) -> None:
+    """Only the user's own trust takes the boundary away."""
+    options = {"sandbox": sandbox, "trust_local": trust}
+
+    assert sandbox_name(Evals(tmp_path, options=options).request) == name
+
+
+def test_no_sandbox_without_trust_is_refused(tmp_path: Path) -> None:
+    """A submission could read and write all that its user can."""
+    request = Evals(tmp_path, options={"sandbox": "local"}).request
+
+    with pytest.raises(UsageError, match="add --evalarc-trust-local if you trust them"):
+        sandbox_name(request)

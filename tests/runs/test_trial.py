@@ -577,8 +577,8 @@ def unreadable(*_: object, **__: object) -> Any:
 @pytest.mark.parametrize(
     ("where", "fault"),
     [
-        ("copy_starter", no_space),
-        ("copy_starter", unreadable),
+        ("make_control", no_space),
+        ("make_control", unreadable),
         ("copy_fixtures", broken),
         ("session_env", bug),
         ("script_for", bug),
@@ -908,7 +908,7 @@ def test_every_planned_trial_ends_in_exactly_one_place(
         patch.setattr("pytest_evalarc.runs.trial.grade", no_space)
         evals.run(evals.trial(number=2))
     with monkeypatch.context() as patch:
-        patch.setattr("pytest_evalarc.runs.trial.copy_starter", no_space)
+        patch.setattr("pytest_evalarc.runs.trial.make_control", no_space)
         evals.run(evals.trial(number=3))
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
         patch.setattr("pytest_evalarc.runs.trial.look_outside", bug)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pytest_evalarc.errors import TaskProblems
-from pytest_evalarc.model.task import Deadlines, Expected, Limits, PackRef
+from pytest_evalarc.model.pack import Language, PackInfo
+from pytest_evalarc.model.task import (
+    Check,
+    Deadlines,
+    Expected,
+    Limits,
+    Mutant,
+    PackRef,
+    Task,
+)
 from pytest_evalarc.tasks.load import content_hash, is_foreign, load_task, prompt_warnings
 from tests.tasks.project import LABEL, TOOLCHAINS, Project
 
@@ -619,6 +629,18 @@ def test_a_prompt_file_is_read_whole(project: Project) -> None:
     assert project.load().brief.prompt == "Dö it.\n"
 
 
+def test_a_link_in_place_of_a_task_folder_is_told(project: Project) -> None:
+    """Every digest is of the folder itself, so a link would only fail later and darkly."""
+    linked = project.task.parent / "linked"
+    linked.symlink_to(project.task, target_is_directory=True)
+
+    with pytest.raises(TaskProblems) as caught:
+        load_task(linked, root=project.root, toolchains=TOOLCHAINS)
+
+    (problem,) = caught.value.problems
+    assert "evals/tasks/linked: is a symbolic link; put the folder itself there" in str(problem)
+
+
 def test_a_pack_task_leaves_grading_to_its_pack(project: Project, tmp_path: Path) -> None:
     """Checks, weights and faults are the pack's, and its code is part of the task's identity."""
     folder = tmp_path / "evals" / "tasks" / "kv"
@@ -629,16 +651,56 @@ def test_a_pack_task_leaves_grading_to_its_pack(project: Project, tmp_path: Path
     code.mkdir()
     (code / "pack.py").write_text("1")
 
-    def load() -> tuple[PackRef | None, str]:
-        task = load_task(folder, root=tmp_path, toolchains=(), packs={"durable-kv": code})
-        assert (task.toolchain, task.checks, task.weights) == (None, (), {})
-        return task.pack, task.sha256
+    def load() -> Task:
+        return load_task(folder, root=tmp_path, toolchains=(), packs={"durable-kv": pack(code)})
 
-    pack, before = load()
+    before = load()
     (code / "pack.py").write_text("2")
 
-    assert pack == PackRef(name="durable-kv", seeds=(3, 5))
-    assert load()[1] != before
+    assert before.pack == PackRef(
+        name="durable-kv",
+        seeds=(3, 5),
+        language="javascript",
+        version="0.2.0",
+        domain="coding",
+    )
+    assert before.toolchain == "node"
+    assert before.weights == {"whole": 1.0}
+    assert before.checks == (Check(id="restart", dimensions=("whole",), deadline_s=60.0),)
+    assert before.mutants == (Mutant(name="forgets", target="whole"),)
+    assert before.limits == Limits(memory_mib=64)
+    assert before.brief.prompt == "Go."
+    assert load().sha256 != before.sha256
+
+
+def test_a_pack_task_without_a_prompt_asks_for_what_the_pack_asks(
+    project: Project, tmp_path: Path
+) -> None:
+    """The pack's contract is what its cases judge, so nobody has to copy it."""
+    folder = tmp_path / "evals" / "tasks" / "kv"
+    folder.mkdir()
+    (folder / "task.toml").write_text('kind = "regression"\n[pack]\nname = "durable-kv"\n')
+
+    task = load_task(folder, root=tmp_path, toolchains=(), packs={"durable-kv": pack(tmp_path)})
+
+    assert task.brief.prompt == "Write a store."
+
+
+def pack(code: Path) -> Callable[[], PackInfo]:
+    """Return what makes a pack in JavaScript, its code in a folder."""
+    language = Language(toolchain="node", command=("{node}", "{workspace}/main.js"))
+    return lambda: PackInfo(
+        name="durable-kv",
+        version="0.2.0",
+        domain="coding",
+        code=code,
+        prompt="Write a store.",
+        weights={"whole": 1.0},
+        cases={"restart": ("whole",)},
+        mutants=[Mutant(name="forgets", target="whole")],
+        languages={"javascript": language},
+        limits=Limits(memory_mib=64),
+    )
 
 
 @pytest.mark.parametrize(
@@ -650,6 +712,8 @@ def test_a_pack_task_leaves_grading_to_its_pack(project: Project, tmp_path: Path
         ('name = "durable-kv"\nseeds = [1, true]', "[pack] seeds: must be a list of whole"),
         ('name = "durable-kv"\nseeds = [1, 1]', "[pack] seeds: names a number twice"),
         ('name = "durable-kv"\n[weights]\na = 1', "[weights]: stands beside [pack], which brings"),
+        ('name = "durable-kv"\nlanguage = "java"', "nearest: javascript"),
+        ('name = "durable-kv"\nversion = "1"', "[pack] version: is no key that is known here"),
         ('name = "durable-kv"\n[checks.a]', "[checks]: stands beside [pack]"),
         ('name = "durable-kv"\n[[mutants]]', "mutants: stands beside [pack]"),
     ],
@@ -662,7 +726,10 @@ def test_a_broken_pack_task_is_told(project: Project, extra: str, told: str) -> 
 
     with pytest.raises(TaskProblems) as caught:
         load_task(
-            folder, root=project.root, toolchains=(), packs={"durable-kv": project.root / "evals"}
+            folder,
+            root=project.root,
+            toolchains=(),
+            packs={"durable-kv": pack(project.root / "evals")},
         )
 
     (problem,) = caught.value.problems

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
+from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Policy
 from pytest_evalarc.isolation.local import Local
@@ -25,7 +25,8 @@ from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.task import Check, Task
 
 SCRIPTS = Path(sandboxed.__file__).parent / "node"
-MINIMUM_MAJOR = 20
+MINIMUM_MAJOR = 22
+"""The first that shows a JSON reader how a number was spelt, and that still gets repairs."""
 ENDINGS = (".js", ".mjs", ".cjs")
 PRETTIER = "prettier/bin/prettier.cjs"
 """Below the fixtures: the npm package as it is, in a fixture of its name."""
@@ -91,6 +92,11 @@ class Node:
     def tools(self, folder: Path) -> Tools:
         """Return the staged program."""
         return Tools(root=folder, bins=(folder / "bin",))
+
+    def interpreter(self, staged: Callable[[], Path]) -> Interpreter:
+        """Return the staged program."""
+        program = self.tools(staged()).bins[0] / "node"
+        return Interpreter(word=self.name, program=program, version=self.version)
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         """Return build, own tests and, when the task asks for it, the format check."""

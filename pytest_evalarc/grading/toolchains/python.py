@@ -6,7 +6,7 @@ import compileall
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,7 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
+from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.model.task import Check, Task
 
@@ -65,6 +65,15 @@ class Python:
             bins=(folder / "bin",),
             reads=(python_home(),),
             env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"},
+        )
+
+    def interpreter(self, staged: Callable[[], Path]) -> Interpreter:  # noqa: ARG002
+        """Return the bare interpreter of the host; a candidate gets no package beside it."""
+        return Interpreter(
+            word=self.name,
+            program=base_python(),
+            version=self.version,
+            reads=(python_home(),),
         )
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.lab import SYSTEM_PATH
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
+from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Policy
 from pytest_evalarc.isolation.host import base_python, python_home
@@ -96,6 +96,10 @@ class Rust:
         """Return the toolchain, in place."""
         found = _toolchain()
         return Tools(root=folder, bins=(found.bins,), reads=(found.sysroot, python_home()))
+
+    def interpreter(self, staged: Callable[[], Path]) -> Interpreter:  # noqa: ARG002
+        """Refuse: what a candidate is started with must not have to be built first."""
+        raise SetupError("toolchain rust", "runs no candidate of a pack")
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         """Return build, the library's own tests and, when the task asks for it, rustfmt."""

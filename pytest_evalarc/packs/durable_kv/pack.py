@@ -9,76 +9,57 @@ from typing import cast
 from pydantic import JsonValue
 
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.grading.pack import Case, CaseVerdict, PackInfo, Session
+from pytest_evalarc.grading.pack import Case, CaseVerdict, Session
 from pytest_evalarc.grading.session import canonical
-from pytest_evalarc.model.task import Edit, Mutant
-from pytest_evalarc.packs.controls import read_control
+from pytest_evalarc.model.pack import Language, PackInfo
+from pytest_evalarc.packs.controls import Controls
 from pytest_evalarc.packs.durable_kv.cases import DIMENSIONS, Script, cases
+from pytest_evalarc.packs.durable_kv.faults import FAULTS
 from pytest_evalarc.packs.durable_kv.oracle import Oracle
 
-CANDIDATES = Path(__file__).parent / "candidates"
+FOLDER = Path(__file__).parent
 SHOWN = 300
 """Characters of a reply that a detail quotes."""
 
-
-def _mutant(name: str, target: str, description: str, *edits: tuple[str, str]) -> Mutant:
-    return Mutant(
-        name=name,
-        target=target,
-        description=description,
-        edits=tuple(
-            Edit(file="main.py", find=find, replace=replacement) for find, replacement in edits
-        ),
-    )
-
-
-MUTANTS = (
-    _mutant(
-        "memory-only",
-        "persistence",
-        "Keeps everything in memory, so that a restart forgets it.",
-        ("sqlite3.connect(path)", 'sqlite3.connect(":memory:")'),
-    ),
-    _mutant(
-        "cas-always-wins",
-        "compare_swap",
-        "Swaps whatever value is there.",
-        ("swapped = current == canonical(expected)", "swapped = True"),
-    ),
-    _mutant(
-        "boolean-equals-one",
-        "compare_swap",
-        "Compares by the language's equality, in which true is 1.",
-        (
-            "swapped = current == canonical(expected)",
-            "swapped = current is not None and json.loads(current) == expected",
-        ),
-    ),
-    _mutant(
-        "commit-on-exit",
-        "crash_recovery",
-        "Commits at a clean exit alone, so that a kill forgets what was acknowledged.",
-        ("        database.commit()\n", ""),
-        ("    database.close()\n", "    database.commit()\n    database.close()\n"),
-    ),
+CONTROLS = Controls(
+    folder=FOLDER / "candidates",
+    entry={"python": "main.py", "javascript": "main.js"},
+    faults=FAULTS,
 )
 
 
 class DurableKv:
-    """A key-value service that must remember what it acknowledged, across restarts and kills.
-
-    The pack grows to its full list of cases. Until then the weights are the shares of the
-    dimensions that its cases judge, scaled to a sum of 1.
-    """
+    """A key-value service that must remember what it acknowledged, across restarts and kills."""
 
     info = PackInfo(
         name="durable-kv",
         version="0.1.0",
         domain="coding",
-        weights={"compare_swap": 0.375, "persistence": 0.375, "crash_recovery": 0.25},
+        code=FOLDER,
+        prompt=(FOLDER / "TASK.md").read_text("utf-8"),
+        weights={
+            "basic": 0.25,
+            "validation": 0.15,
+            "transactions": 0.20,
+            "compare_swap": 0.15,
+            "persistence": 0.15,
+            "crash_recovery": 0.10,
+        },
         cases=DIMENSIONS,
-        mutants=MUTANTS,
-        command=("{python}", "-I", "-B", "{workspace}/main.py", "{state}/store.db"),
+        mutants=[fault.mutant for fault in FAULTS],
+        languages={
+            "python": Language(
+                toolchain="python",
+                command=(
+                    *("{python}", "-I", "-S", "-B"),
+                    *("{workspace}/main.py", "{state}/store.db"),
+                ),
+            ),
+            "javascript": Language(
+                toolchain="node",
+                command=("{node}", "{workspace}/main.js", "{state}/store.json"),
+            ),
+        },
     )
 
     def cases(self, seed: int) -> Sequence[Case]:
@@ -87,7 +68,7 @@ class DurableKv:
 
     def run(self, case: Case, open_session: Callable[[], Session]) -> CaseVerdict:
         """Compare every reply with the oracle's; the first difference decides."""
-        (dimension,) = DIMENSIONS[case.id]
+        (dimension,) = self.info.cases[case.id]
         oracle = Oracle()
         for number, script in enumerate(cast("list[Script]", case.content["sessions"]), start=1):
             session = open_session()
@@ -100,8 +81,8 @@ class DurableKv:
         return CaseVerdict(verdicts={dimension: True})
 
     def control(self, name: str, language: str) -> Mapping[str, bytes]:
-        """Return the files of a control; see `read_control`."""
-        return read_control(CANDIDATES, name, language, MUTANTS)
+        """Return the files of a control; see `Controls.files`."""
+        return CONTROLS.files(name, language)
 
 
 def _difference(number: int, request: JsonValue, expected: JsonValue, reply: JsonValue) -> str:

@@ -1,12 +1,24 @@
-"""A durable key-value service: a JSON request per line in, a JSON reply per line out."""
+"""A durable key-value service: a JSON request per line in, a JSON reply per line out.
+
+It is started with the path of its database, which it makes when there is none.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import sys
+from typing import Any
 
 TABLE = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+FIELDS: dict[str, set[str]] = {
+    "get": set(),
+    "put": {"value"},
+    "delete": set(),
+    "cas": {"expected", "value"},
+}
+"""What each operation needs beside a key."""
+INVALID = {"ok": False, "error": "invalid_request"}
 
 
 def canonical(value: object) -> str:
@@ -40,9 +52,7 @@ def delete(database: sqlite3.Connection, key: str) -> None:
     database.execute("DELETE FROM entries WHERE key = ?", (canonical(key),))
 
 
-def compare_and_swap(
-    database: sqlite3.Connection, key: str, expected: object, value: object
-) -> bool:
+def swap(database: sqlite3.Connection, key: str, expected: object, value: object) -> bool:
     """Set a key's value if it has the expected one; return whether it did."""
     current = read(database, key)
     swapped = current == canonical(expected)
@@ -54,38 +64,48 @@ def compare_and_swap(
 def is_write(operation: object) -> bool:
     """Whether an operation may stand in a batch."""
     match operation:
-        case {"op": "put", "key": str(), "value": _} | {"op": "delete", "key": str()}:
-            return True
+        case {"op": "put" | "delete"}:
+            return is_valid(operation)
     return False
 
 
-def write(database: sqlite3.Connection, operation: object) -> None:
-    """Apply one operation that may stand in a batch."""
+def is_valid(request: object) -> bool:
+    """Whether a request keeps the protocol; fields that nobody asked for do no harm."""
+    match request:
+        case {"op": "batch", "operations": list(operations)}:
+            return all(map(is_write, operations))
+        case {"op": str(op), "key": key, **others} if op in FIELDS:
+            return isinstance(key, str) and others.keys() >= FIELDS[op]
+    return False
+
+
+def write(database: sqlite3.Connection, operation: dict[str, Any]) -> None:
+    """Apply a valid put or delete."""
     match operation:
-        case {"op": "put", "key": str(key), "value": value}:
+        case {"op": "put", "key": key, "value": value}:
             put(database, key, value)
-        case {"op": "delete", "key": str(key)}:
+        case {"op": "delete", "key": key}:
             delete(database, key)
 
 
-def answer(database: sqlite3.Connection, request: object) -> dict[str, object]:
+def answer(database: sqlite3.Connection, request: Any) -> dict[str, object]:  # noqa: ANN401
     """Apply a request and return its reply; an invalid one changes nothing."""
+    if not is_valid(request):
+        return INVALID
     match request:
-        case {"op": "get", "key": str(key)}:
+        case {"op": "get", "key": key}:
             found = read(database, key)
             if found is None:
                 return {"ok": True, "found": False}
             return {"ok": True, "found": True, "value": json.loads(found)}
-        case {"op": "cas", "key": str(key), "expected": expected, "value": value}:
-            return {"ok": True, "swapped": compare_and_swap(database, key, expected, value)}
-        case {"op": "batch", "operations": list(operations)} if all(map(is_write, operations)):
+        case {"op": "cas", "key": key, "expected": expected, "value": value}:
+            return {"ok": True, "swapped": swap(database, key, expected, value)}
+        case {"op": "batch", "operations": operations}:
             for operation in operations:
                 write(database, operation)
-            return {"ok": True}
-    if is_write(request):
-        write(database, request)
-        return {"ok": True}
-    return {"ok": False, "error": "invalid_request"}
+        case _:
+            write(database, request)
+    return {"ok": True}
 
 
 def parsed(line: str) -> object:
@@ -100,6 +120,7 @@ def serve(database: sqlite3.Connection) -> None:
     """Answer requests until the input ends; what is acknowledged is on the disk."""
     for line in sys.stdin:
         reply = answer(database, parsed(line))
+        # All that a request writes is one transaction, and a reply is a promise to keep it.
         database.commit()
         print(json.dumps(reply), flush=True)
     database.close()

@@ -1,0 +1,260 @@
+"""What one process runs and grades, and what that adds up to; imported once something runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalarc.counting.audit import assess
+from pytest_evalarc.counting.recount import require_agreement
+from pytest_evalarc.errors import DocumentError, SetupError
+from pytest_evalarc.files.lock import GivenUp
+from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.isolation.command import Sandbox
+from pytest_evalarc.model.audit import AuditPlan, ControlDoc, MutantAudit
+from pytest_evalarc.model.controls import REFERENCE
+from pytest_evalarc.model.grading import Grading
+from pytest_evalarc.model.task import Task
+from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.plugin.timeouts import TimedOut
+from pytest_evalarc.reporting.batch import Documents, write_documents
+from pytest_evalarc.runs.batch import Batch, Parts
+from pytest_evalarc.runs.control import run_control
+from pytest_evalarc.runs.once import once
+from pytest_evalarc.runs.plan import check_host, check_plan, make_audit_plan, planned_client
+from pytest_evalarc.runs.resume import require_same
+from pytest_evalarc.runs.trial import Trial, cancelled, read_transcript, run_trial
+
+if TYPE_CHECKING:
+    from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+
+NOBODYS_FAULT = {"not_reached", "budget"}
+"""Why a trial may be cancelled without anything being wrong."""
+
+
+class Runs:
+    """One process's trials and controls: each produced once, whichever process asks first."""
+
+    def __init__(self, evals: EvalSession) -> None:
+        self.documents = Documents()
+        self._evals = evals
+        self._batches: dict[str, Batch] = {}
+        self._controls: dict[tuple[str, str], Grading] = {}
+        self._kept_plans: set[Path] = set()
+
+    def batch(self, sandbox: Sandbox) -> Batch:
+        """Return this process's hold on the batch, for a sandbox."""
+        if sandbox.name not in self._batches:
+            parts = Parts(
+                toolchain=self._evals.registry.toolchains.get,
+                client=self._evals.registry.clients.get,
+                treatment=self._evals.registry.treatments.get,
+                pack=self._evals.registry.packs.get,
+            )
+            self._batches[sandbox.name] = Batch(
+                request=self._evals.request,
+                parts=parts,
+                boundary=sandbox,
+                candidates=self._evals.candidate_sandbox,
+                cancelled=self._evals.timeouts.expired,
+            )
+        return self._batches[sandbox.name]
+
+    def trial(self, handle: TrialHandle, sandbox: Sandbox) -> TrialResult:
+        """Return a trial's result, running it if nobody has.
+
+        Raises:
+            UsageError: It cannot be run as asked, or the batch was planned otherwise.
+            EditedError: The result that is there says otherwise than its own rows.
+        """
+        self._check_plan(handle)
+        self._keep_plan(handle)
+        trial = self._trial(handle, sandbox)
+        path = handle.folder / "result.json"
+        ran: list[TrialResult] = []
+
+        def produce() -> TrialResult:
+            ran.append(run_trial(trial))
+            return ran[-1]
+
+        try:
+            with self._evals.timeouts.told():
+                result = once(
+                    path,
+                    TrialResult,
+                    produce,
+                    lost=lambda error: cancelled(
+                        handle.plan, handle.entry, trial.client, error, folder=handle.folder
+                    ),
+                    given_up=self._evals.timeouts.expired,
+                )
+        except TimedOut as error:
+            # Another process runs it, and goes on.
+            pytest.fail(str(error), pytrace=False)
+        if ran:
+            self._evals.config.hook.pytest_evalarc_trial_finished(
+                result=result, folder=handle.folder
+            )
+        else:
+            require_agreement(result, where=str(path))
+        return result
+
+    def _check_plan(self, handle: TrialHandle) -> None:
+        """Refuse a plan that cannot be run as asked.
+
+        Raises:
+            UsageError: The client has nothing to play, or cannot be treated that way.
+        """
+        client = planned_client(handle.plan, self._evals.registry.clients.get)
+        treatment = handle.plan.treatment
+        check_plan(
+            handle.task,
+            client,
+            self._evals.registry.treatments.get(treatment) if treatment else None,
+        )
+        # What is finished is read back on any host.
+        if not (handle.folder / "result.json").exists():
+            check_host(client, os.environ)
+
+    def _keep_plan(self, handle: TrialHandle) -> None:
+        """Write the plan, or see that the batch began with the same.
+
+        Once in a process: the plan of a large batch is large, and every trial needs it.
+        """
+        folder = self._evals.folders.trials(handle.task.name, handle.plan.client)
+        if folder not in self._kept_plans:
+            self._evals.folders.open_results(folder)
+            require_same(once(folder / "plan.json", PlanDoc, lambda: handle.plan), handle.plan)
+            self._kept_plans.add(folder)
+
+    def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
+        treatment = handle.plan.treatment
+        return Trial(
+            plan=handle.plan,
+            entry=handle.entry,
+            task=handle.task,
+            client=planned_client(handle.plan, self._evals.registry.clients.get),
+            treatment=self._evals.registry.treatments.get(treatment) if treatment else None,
+            batch=self.batch(sandbox),
+            folder=handle.folder,
+        )
+
+    def transcript(self, handle: TrialHandle) -> Transcript:
+        """Return a trial's transcript, read again from its result folder."""
+        handle.result  # noqa: B018 - asking is what makes the stream be there.
+        return read_transcript(self._trial(handle, self._evals.default_sandbox))
+
+    def control(self, task: Task, control: str) -> Grading:
+        """Return the grading of one control of a task's audit, graded once."""
+        key = (task.name, control)
+        if key not in self._controls:
+            self._skip_without_toolchain(task)
+            folder = self._evals.folders.audit(task.name)
+            self._evals.folders.open_results(folder)
+            batch = self.batch(self._evals.default_sandbox)
+            plan = make_audit_plan(task, self._evals.request, sandbox=batch.sandbox_of(task).name)
+            require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+            try:
+                with self._evals.timeouts.told():
+                    document = once(
+                        folder / "rows" / f"{control}.json",
+                        ControlDoc,
+                        lambda: run_control(task, control, batch, mode=plan.mode),
+                        given_up=self._evals.timeouts.expired,
+                    )
+            except TimedOut as error:
+                pytest.fail(str(error), pytrace=False)
+            self._controls[key] = document.grading
+        return self._controls[key]
+
+    def _skip_without_toolchain(self, task: Task) -> None:
+        missing = self._evals.registry.toolchains.get(task.toolchain).missing()
+        if missing is None:
+            return
+        if self._evals.options.on_command_line("task"):
+            raise SetupError(f"task {task.name}: toolchain {task.toolchain}", missing)
+        pytest.skip(f"toolchain {task.toolchain}: {missing}")
+
+    def judge_mutant(self, task: Task, name: str) -> MutantAudit:
+        """Return what the audit says of one mutant, beside the reference of the same audit."""
+        # The mutant first: another worker may be busy with the reference just now.
+        grading = self.control(task, name)
+        controls = {name: grading, REFERENCE: self.control(task, REFERENCE)}
+        plan = read_model(self._evals.folders.audit(task.name) / "plan.json", AuditPlan)
+        audit = assess(plan, controls)
+        return next(found for found in audit.mutants if found.name == name)
+
+    # The end.
+
+    def finish(self) -> None:
+        """Write what the batch adds up to, and remove its working folder."""
+        self.documents = self._written_documents()
+        for benchmark, path in self.documents.benchmarks:
+            self._evals.config.hook.pytest_evalarc_benchmark(benchmark=benchmark, path=path)
+        for audit, path in self.documents.audits:
+            self._evals.config.hook.pytest_evalarc_audit(audit=audit, path=path)
+        if not self._evals.request.keep:
+            self._evals.folders.close_work()
+
+    def _written_documents(self) -> Documents:
+        from pytest_evalarc.plugin.regrading import Regrading
+
+        if isinstance(self._evals.work, Regrading):
+            return self._evals.work.documents()
+        lost = tuple(self._settle_lost_trials())
+        documents = write_documents(self._evals.folders)
+        told = {str(problem) for problem in documents.problems}
+        more = tuple(problem for problem in lost if str(problem) not in told)
+        return replace(documents, problems=(*documents.problems, *more))
+
+    def _settle_lost_trials(self) -> Iterator[DocumentError]:
+        """Give a result to every trial whose process died in it and that nobody asked for again.
+
+        Yields what could not be read; the same files keep the benchmark from being written.
+        """
+        for begun in self._evals.folders.results.glob(
+            f"*/*/{self._evals.request.batch}/*/.result.json.begun"
+        ):
+            try:
+                self._settle(begun)
+            except DocumentError as problem:
+                yield problem
+
+    def _settle(self, begun: Path) -> None:
+        plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
+        entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
+        if entry is None:
+            return
+        client = planned_client(plan, self._evals.registry.clients.get)
+        result = begun.with_name("result.json")
+        no_time = threading.Event()
+        no_time.set()
+        # A trial whose lock is held is not lost: another session is at it.
+        with contextlib.suppress(GivenUp):
+            once(
+                result,
+                TrialResult,
+                lambda: cancelled(plan, entry, client, None, folder=result.parent),
+                given_up=no_time,
+            )
+            begun.unlink(missing_ok=True)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the harness failed: a trial that could not run, or a document not written."""
+        if any(not evaluation.valid for evaluation, _ in self.documents.evaluations):
+            return True
+        return bool(self.documents.problems) or any(
+            counted.causes.get("setup_failures")
+            or counted.causes.get("cancelled", {}).keys() - NOBODYS_FAULT
+            for benchmark, _ in self.documents.benchmarks
+            for counted in benchmark.configurations.values()
+        )
