@@ -1,4 +1,4 @@
-"""`pytest-evalarc`: what can be done with results without running pytest."""
+"""`pytest-evalarc`: what can be done with tasks and results without running pytest."""
 
 from __future__ import annotations
 
@@ -6,24 +6,46 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn, TypeAlias
 
 from pytest_evalarc import __version__
+from pytest_evalarc.cli.status import Status
 from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.text import printable
 
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 done, 1 refused, 2 wrongly called."""
+    """Run one command and return its exit status.
+
+    Returns:
+        As `Status` says. A command that answers no question and is refused gives 1.
+    """
     parsed = _parser().parse_args(arguments)
     try:
         return int(parsed.run(parsed))
     except EvalArcError as error:
         print(f"pytest-evalarc: {printable(str(error))}", file=sys.stderr)
-        return 1
+        return _refused(error, parsed.refused)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pytest-evalarc", description=__doc__)
+def _refused(error: EvalArcError, status: Status) -> Status:
+    from pytest_evalarc.counting.comparison import IncomparableError
+
+    return Status.INCOMPARABLE if isinstance(error, IncomparableError) else status
+
+
+class _Parser(argparse.ArgumentParser):
+    """Gives a wrong call a status that is no answer of a command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(Status.REFUSED, f"{self.format_usage()}{self.prog}: {printable(message)}\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="pytest-evalarc", description=__doc__)
+    parser.set_defaults(refused=Status.NO)
     parser.add_argument("--version", action="version", version=f"pytest-evalarc {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     benchmark = commands.add_parser(
@@ -42,7 +64,90 @@ def _parser() -> argparse.ArgumentParser:
     )
     remove.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     remove.set_defaults(run=_prune)
+    _add_tasks(commands)
+    _add_init(commands)
+    _add_trajectory(commands)
+    _add_compare(commands)
+    _add_verify(commands)
     return parser
+
+
+def _add_tasks(commands: Commands) -> None:
+    tasks = commands.add_parser(
+        "tasks", help="list the tasks of a folder, and the packs that a task can name"
+    )
+    tasks.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        metavar="DIR",
+        help="folder of tasks (default: evals/tasks below the current folder)",
+    )
+    tasks.add_argument("--json", action="store_true", help="print one JSON document")
+    tasks.set_defaults(run=_tasks, refused=Status.REFUSED)
+
+
+def _add_init(commands: Commands) -> None:
+    init = commands.add_parser("init", help="make a new task that is valid, to be changed")
+    init.add_argument("name", metavar="NAME", help="the task's name, which is that of its folder")
+    init.add_argument(
+        "--language", help="python, node or rust: that of a small whole task (default: python)"
+    )
+    init.add_argument("--pack", metavar="PACK", help="make a task that this pack grades instead")
+    init.add_argument(
+        "--pack-language", metavar="LANGUAGE", help="of the pack's candidates (default: its first)"
+    )
+    init.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="folder of tasks (default: evals/tasks below the current folder)",
+    )
+    init.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="DIR",
+        help="also make this folder, with the pack's prompt and the starter of a candidate",
+    )
+    init.set_defaults(run=_init)
+
+
+def _add_trajectory(commands: Commands) -> None:
+    area = commands.add_parser(
+        "trajectory", help="say how much of a budget a submission spent at which score"
+    )
+    area.add_argument(
+        "checkpoints",
+        type=Path,
+        metavar="CHECKPOINTS.json",
+        help="an array of objects with elapsed_seconds and evaluation, a whole evaluation.json",
+    )
+    area.add_argument(
+        "--budget-seconds",
+        type=float,
+        metavar="B",
+        required=True,
+        help="what the work was given, in seconds",
+    )
+    area.add_argument("--output", type=Path, metavar="FILE", help="write the document here")
+    area.add_argument("--svg", type=Path, metavar="FILE", help="draw the curve here")
+    area.set_defaults(run=_trajectory, refused=Status.REFUSED)
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = commands.add_parser(
+        "compare", help="say what became better and worse between two evaluations"
+    )
+    compare.add_argument("baseline", type=Path, metavar="BASELINE.json", help="an evaluation.json")
+    compare.add_argument("current", type=Path, metavar="CURRENT.json", help="another one")
+    compare.add_argument("--output", type=Path, metavar="FILE", help="write the document here")
+    compare.set_defaults(run=_compare, refused=Status.REFUSED)
+
+
+def _add_verify(commands: Commands) -> None:
+    verify = commands.add_parser("verify", help="say whether documents agree with their own rows")
+    verify.add_argument("reports", type=Path, nargs="+", metavar="REPORT", help="a document")
+    verify.set_defaults(run=_verify, refused=Status.REFUSED)
 
 
 def _benchmark(parsed: argparse.Namespace) -> int:
@@ -62,3 +167,45 @@ def _prune(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.prune import prune
 
     return prune(root=parsed.root, results=parsed.results, keep=parsed.keep, dry_run=parsed.dry_run)
+
+
+def _tasks(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.tasks import tasks
+
+    return tasks(folder=parsed.folder, as_json=parsed.json)
+
+
+def _init(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.init import init
+
+    return init(
+        parsed.name,
+        tasks=parsed.tasks,
+        language=parsed.language,
+        pack=parsed.pack,
+        pack_language=parsed.pack_language,
+        workspace=parsed.workspace,
+    )
+
+
+def _trajectory(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.trajectory import run_trajectory
+
+    return run_trajectory(
+        parsed.checkpoints,
+        budget_seconds=parsed.budget_seconds,
+        output=parsed.output,
+        svg=parsed.svg,
+    )
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.compare import run_compare
+
+    return run_compare(parsed.baseline, parsed.current, output=parsed.output)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.verify import run_verify
+
+    return run_verify(parsed.reports)

@@ -22,11 +22,8 @@ from pytest_evalarc.model.audit import (
     StarterAudit,
 )
 from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.grading import CheckRow, Grading
-
-REFERENCE = "reference"
-REFERENCE_REPEAT = "reference-repeat"
-STARTER = "starter"
 
 _WHAT_IT_DOES_NOT_SHOW = (
     "This speaks of the declared faults only, which are no independent draws from all possible "
@@ -85,9 +82,13 @@ def assess(plan: AuditPlan, controls: Mapping[str, Grading]) -> Audit:
         schema_version=SCHEMA_VERSION,
         batch=plan.batch,
         task=plan.task,
+        sandbox=plan.sandbox,
+        checks=plan.checks,
+        weights=plan.weights,
         valid=all(evaluation.valid for evaluation in evaluations.values()),
         reference_passed=reference_passed,
         reference=reference,
+        reference_repeat=evaluations.get(REFERENCE_REPEAT),
         starter=starter,
         mutants=tuple(mutants),
         mutation_score=killed / len(plan.mutants) if reason is None else None,

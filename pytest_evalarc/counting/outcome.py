@@ -103,10 +103,10 @@ def code_view(grading: Grading, *, fmt_step: str) -> dict[str, JsonValue]:
     """
     steps: dict[str, JsonValue] = {step.name: _step_word(step) for step in grading.steps}
     formatted = steps.pop(fmt_step, None)
-    hidden: dict[str, JsonValue] = {
-        check: _check_word(row.status for row in grading.rows if row.check == check)
-        for check in dict.fromkeys(row.check for row in grading.rows)
-    }
+    statuses: dict[str, list[CheckStatus]] = {}
+    for row in grading.rows:
+        statuses.setdefault(row.check, []).append(row.status)
+    hidden: dict[str, JsonValue] = {check: _check_word(seen) for check, seen in statuses.items()}
     return {
         **steps,
         "hidden": hidden,

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 from pytest_evalarc.counting.validity import infrastructure_fault, verdict_of
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.audit import DimensionScore, Evaluation
+from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.candidate import EvaluationDoc
 from pytest_evalarc.model.grading import CheckRow, Grading
 from pytest_evalarc.model.task import TaskRef
 
@@ -16,6 +18,7 @@ CaseKey: TypeAlias = tuple[str, int | None]
 """A check and the seed that it ran with; None for a hidden test."""
 
 _SCORE_DECIMALS = 8
+_SUM_TOLERANCE = 1e-9
 
 
 def evaluate(
@@ -39,7 +42,8 @@ def evaluate(
         every step and every dimension of every case passed: no weighted score stands for that.
 
     Raises:
-        DocumentError: A row is doubled, or names a check that the task does not have.
+        DocumentError: A row is doubled, or names a check that the task does not have; or the
+            weights are not those of its dimensions.
     """
     # A submission that never got as far as its checks fails them all: it was not spared them.
     rows = grading.rows or tuple(
@@ -53,8 +57,12 @@ def evaluate(
         task=task,
         candidate_sha256=grading.submission_sha256,
         grader_sha256=grading.grader_sha256,
-        checks_sha256=grading.checks_sha256,
+        cases_sha256=grading.checks_sha256,
+        runtime=grading.runtime,
+        seeds=task.pack.seeds if task.pack else (),
         valid=valid,
+        grading_status=grading.status,
+        cause=grading.cause,
         status=_status(valid=valid, resolved=resolved),
         score=_weighted(dimensions.values()) if valid else None,
         resolved=resolved,
@@ -63,6 +71,31 @@ def evaluate(
         steps=grading.steps,
         edits_outside_editable=grading.edits_outside_editable,
         isolation=grading.isolation,
+        evaluation_seconds=grading.wall_time_s,
+    )
+
+
+def evaluation_document(
+    grading: Grading,
+    *,
+    batch: str,
+    task: TaskRef,
+    checks: Mapping[str, Sequence[str]],
+    weights: Mapping[str, float],
+) -> EvaluationDoc:
+    """Return what evaluation.json says of a candidate, as `evaluate`, with all it rests on.
+
+    Raises:
+        DocumentError: The rows or the weights are not those of the checks.
+    """
+    evaluation = evaluate(task, grading, checks, weights)
+    facts = {name: getattr(evaluation, name) for name in type(evaluation).model_fields}
+    return EvaluationDoc(
+        schema_version=SCHEMA_VERSION,
+        batch=batch,
+        checks={check: tuple(judged) for check, judged in checks.items()},
+        weights=dict(weights),
+        **facts,
     )
 
 
@@ -86,9 +119,12 @@ def dimension_scores(
         total; None when a case was not asked for or the environment spoilt it.
 
     Raises:
-        DocumentError: A row is doubled, or names a check that the task does not have.
+        DocumentError: A row is doubled, or names a check that the task does not have; or the
+            weights are not those of its dimensions.
     """
     by_case = index_rows(rows, checks)
+    dimensions = tuple(dict.fromkeys(d for judged in checks.values() for d in judged))
+    _require_weights(weights, dimensions)
     seeds = {row.seed for row in rows} or {None}
     return {
         dimension: _dimension_score(
@@ -101,8 +137,17 @@ def dimension_scores(
             dimension,
             weights[dimension],
         )
-        for dimension in dict.fromkeys(d for judged in checks.values() for d in judged)
+        for dimension in dimensions
     }
+
+
+def _require_weights(weights: Mapping[str, float], dimensions: Sequence[str]) -> None:
+    missing = [dimension for dimension in dimensions if dimension not in weights]
+    if missing:
+        raise DocumentError("weights", f"dimension {missing[0]!r} has none")
+    total = math.fsum(weights.values())
+    if dimensions and not (min(weights.values()) >= 0 and abs(total - 1) <= _SUM_TOLERANCE):
+        raise DocumentError("weights", f"are not shares that sum to 1, but to {total:.12g}")
 
 
 def index_rows(

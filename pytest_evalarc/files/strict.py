@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
@@ -90,7 +90,33 @@ def read_model(path: Path, model: type[M]) -> M:
         problem = f"cannot be read: {error.strerror or error}"
         raise DocumentError(str(path), problem, _RESTORE) from error
     found = _as_written(data, model, where=str(path))
-    return _as_any(data, model, path) if found is None else found
+    return as_model(data, model, where=str(path)) if found is None else found
+
+
+def as_model(data: bytes, model: type[M], *, where: str) -> M:
+    """Return the bytes of a document as the model that describes it.
+
+    Raises:
+        DocumentError: As for `read_model`.
+    """
+    value = loads(data, where=where)
+    if "schema_version" in model.model_fields and isinstance(value, dict):
+        check_version(value, where=where)
+    try:
+        return model.model_validate_json(data, strict=True)
+    except ValidationError as error:
+        raise _misfit(where, error) from error
+
+
+def check_version(document: Mapping[str, JsonValue], *, where: str) -> None:
+    """Refuse a document whose schema version has another first number than ours.
+
+    One without a version is left to its model.
+
+    Raises:
+        DocumentError: Names the version that was found.
+    """
+    _check_version(document.get("schema_version"), where=where)
 
 
 def _as_written(data: bytes, model: type[M], *, where: str) -> M | None:
@@ -108,16 +134,6 @@ def _as_written(data: bytes, model: type[M], *, where: str) -> M | None:
         return None
     _check_version(getattr(found, "schema_version", None), where=where)
     return found
-
-
-def _as_any(data: bytes, model: type[M], path: Path) -> M:
-    value = loads(data, where=str(path))
-    if "schema_version" in model.model_fields and isinstance(value, dict):
-        _check_version(value.get("schema_version"), where=str(path))
-    try:
-        return model.model_validate_json(data, strict=True)
-    except ValidationError as error:
-        raise _misfit(path, error) from error
 
 
 def _decoded(data: bytes, where: str) -> str:
@@ -229,10 +245,10 @@ def _check_version(found: object, *, where: str) -> None:
         raise DocumentError(f"{where}: schema_version", problem, "read it with that version")
 
 
-def _misfit(path: Path, error: ValidationError) -> DocumentError:
+def _misfit(where: str, error: ValidationError) -> DocumentError:
     first, *others = error.errors(include_url=False)
     key = ".".join(str(part) for part in first["loc"]) or "the document"
     found = printable(repr(first["input"]), limit=120)
     more = f" ({len(others)} more keys are wrong)" if others else ""
     problem = f"{first['msg']}, found {found}{more}"
-    return DocumentError(f"{path}: {printable(key, limit=200)}", problem, _RESTORE)
+    return DocumentError(f"{where}: {printable(key, limit=200)}", problem, _RESTORE)

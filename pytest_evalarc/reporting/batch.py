@@ -9,11 +9,11 @@ from typing import Literal
 
 from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.counting.benchmark import count_each
-from pytest_evalarc.counting.score import evaluate
+from pytest_evalarc.counting.recount import require_agreement
+from pytest_evalarc.counting.score import evaluation_document
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.strict import loads, read_model
 from pytest_evalarc.model.audit import Audit, AuditPlan, ControlDoc
-from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
 from pytest_evalarc.model.grading import Grading
@@ -32,6 +32,11 @@ class Documents:
     evaluations: tuple[tuple[EvaluationDoc, Path], ...] = ()
     regrades: tuple[RegradeReport, ...] = ()
     problems: tuple[DocumentError, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return self == Documents()
 
 
 def write_documents(folders: Folders) -> Documents:
@@ -91,7 +96,8 @@ def read_benchmark(folder: Path) -> Benchmark:
         folder: Holds plan.json and a folder for each trial.
 
     Raises:
-        DocumentError: A document cannot be read, or does not belong to the plan.
+        DocumentError: A document cannot be read, does not belong to the plan, or says otherwise
+            than its own rows.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
     return count_each(plan, _results(folder, plan))
@@ -102,7 +108,9 @@ def _results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:
     for entry in plan.trials:
         path = folder / entry.folder / "result.json"
         if path.exists():
-            yield entry.folder, read_model(path, TrialResult)
+            result = read_model(path, TrialResult)
+            require_agreement(result, where=str(path))
+            yield entry.folder, result
 
 
 def read_audit(folder: Path) -> Audit:
@@ -147,9 +155,9 @@ def read_evaluation(folder: Path) -> EvaluationDoc:
     if document.task != plan.task or is_other:
         problem = f"is of another candidate or task {document.task.name}"
         raise DocumentError(str(path), problem, "it belongs to another batch, or was edited")
-    evaluation = evaluate(plan.task, grading, plan.checks, plan.weights)
-    facts = {name: getattr(evaluation, name) for name in type(evaluation).model_fields}
-    return EvaluationDoc(schema_version=SCHEMA_VERSION, batch=plan.batch, **facts)
+    return evaluation_document(
+        grading, batch=plan.batch, task=plan.task, checks=plan.checks, weights=plan.weights
+    )
 
 
 def _is_unfinished_candidate(folder: Path) -> bool:

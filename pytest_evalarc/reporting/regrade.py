@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evalarc.counting.benchmark import count
+from pytest_evalarc.counting.recount import of_regrade, refuse, require_agreement
 from pytest_evalarc.counting.regrade import differences, regraded
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.strict import read_model
@@ -30,13 +31,25 @@ class RegradeReport:
 
 
 def write_regrade(folder: Path, number: int) -> RegradeReport:
-    """Write what a batch adds up to after one of its re-gradings.
+    """Write what a batch adds up to after one of its re-gradings, as `read_regrade`.
+
+    Raises:
+        DocumentError: A document cannot be read, written, or does not belong to the plan.
+    """
+    report = read_regrade(folder, number)
+    write_whole(report.path, report.benchmark)
+    return report
+
+
+def read_regrade(folder: Path, number: int) -> RegradeReport:
+    """Return what a batch adds up to after one of its re-gradings.
 
     A function of plan.json and of each trial's result.json and regrade-<n>.json alone. A trial
     that was not graded again counts as it did.
 
     Raises:
-        DocumentError: A document cannot be read, written, or does not belong to the plan.
+        DocumentError: A document cannot be read, does not belong to the plan, or says otherwise
+            than its own rows.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
     results: dict[str, TrialResult] = {}
@@ -47,6 +60,7 @@ def write_regrade(folder: Path, number: int) -> RegradeReport:
         if not (trial / "result.json").exists():
             continue
         result = read_model(trial / "result.json", TrialResult)
+        require_agreement(result, where=str(trial / "result.json"))
         path = regrade_path(trial, number)
         if path.exists():
             again = _regrade(path, result, number)
@@ -54,19 +68,32 @@ def write_regrade(folder: Path, number: int) -> RegradeReport:
             result = regraded(result, again.grading, again.code)
             graded += 1
         results[entry.folder] = result
-    benchmark = count(plan, results)
-    path = write_whole(folder / f"benchmark-regrade-{number}.json", benchmark)
     return RegradeReport(
-        number=number, benchmark=benchmark, path=path, graded=graded, changes=tuple(changes)
+        number=number,
+        benchmark=count(plan, results),
+        path=folder / f"benchmark-regrade-{number}.json",
+        graded=graded,
+        changes=tuple(changes),
     )
 
 
 def _regrade(path: Path, result: TrialResult, number: int) -> Regrade:
     found = read_model(path, Regrade)
+    require_same_trial(found, result, number, where=str(path))
+    for disagreement in of_regrade(found, result):
+        refuse(disagreement, where=str(path))
+    return found
+
+
+def require_same_trial(found: Regrade, result: TrialResult, number: int, *, where: str) -> None:
+    """Refuse a re-grading that is not of the trial that it lies beside.
+
+    Raises:
+        DocumentError: It has another number, task, configuration or trial.
+    """
     own = (found.number, found.task, found.mode, found.trial)
     if own != (number, result.task, result.mode, result.trial):
-        raise DocumentError(str(path), "is not of this trial", "it was moved here, or edited")
-    return found
+        raise DocumentError(where, "is not of this trial", "it was moved here, or edited")
 
 
 def _changes(trial: str, result: TrialResult, again: Regrade) -> list[str]:

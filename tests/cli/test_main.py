@@ -121,12 +121,12 @@ def test_a_hostile_path_neither_styles_the_terminal_nor_ends_in_a_traceback(
         assert b"\x1b" not in done.stdout + done.stderr
 
 
-def test_a_wrong_call_is_told_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """As other programs do it."""
+def test_a_wrong_call_is_told_with_status_4(capsys: pytest.CaptureFixture[str]) -> None:
+    """As pytest does it: 1 and 2 are answers of commands, as of `compare`."""
     for words in ([], ["bench"], ["benchmark"]):
         with pytest.raises(SystemExit) as caught:
             main(words)
-        assert caught.value.code == 2
+        assert caught.value.code == 4
     assert "usage: pytest-evalarc" in capsys.readouterr().err
 
 

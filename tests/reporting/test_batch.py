@@ -18,12 +18,13 @@ from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord
-from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.model.trial import Outcome, PlanDoc, TrialResult
 from pytest_evalarc.reporting import batch
 from pytest_evalarc.reporting.batch import read_benchmark, write_document, write_documents
 from pytest_evalarc.runs.plan import make_audit_plan, make_plan
 from pytest_evalarc.runs.request import ClientLabel
 from pytest_evalarc.runs.trial import cancelled
+from tests.documents import result_of, write_trials
 from tests.evals import Evals
 
 
@@ -71,7 +72,7 @@ def control(evals: Evals, name: str) -> ControlDoc:
     )
 
 
-def result_of(folder: Path) -> Path:
+def only_result(folder: Path) -> Path:
     return next(folder.glob("trial-*/result.json"))
 
 
@@ -146,7 +147,7 @@ def test_a_damaged_task_does_not_keep_the_others_from_being_written(evals: Evals
         write_batch(evals, "bad"),
         write_audit_rows(evals),
     )
-    result_of(bad).write_bytes(b"{")
+    only_result(bad).write_bytes(b"{")
     unwritable = write_batch(evals, "unwritable")
     (unwritable / "benchmark.json").mkdir()
 
@@ -155,7 +156,7 @@ def test_a_damaged_task_does_not_keep_the_others_from_being_written(evals: Evals
     assert [path for _, path in documents.benchmarks] == [good / "benchmark.json"]
     assert [path for _, path in documents.audits] == [audit / "audit.json"]
     assert [problem.where.partition(":")[0] for problem in documents.problems] == [
-        str(result_of(bad)),
+        str(only_result(bad)),
         str(unwritable / "benchmark.json"),
     ]
     assert not (bad / "benchmark.json").exists()
@@ -177,7 +178,7 @@ def test_other_batches_are_left_alone(evals: Evals, tmp_path: Path) -> None:
 def test_a_result_of_another_plan_is_refused(evals: Evals, key: str, value: object) -> None:
     """A copied result would be counted where it was never measured."""
     folder = write_batch(evals)
-    path = result_of(folder)
+    path = only_result(folder)
     document = json.loads(path.read_bytes())
     document[key] = {**document["task"], "content_hash": "1" * 64} if key == "task" else value
     path.write_bytes(dumps(document))
@@ -186,10 +187,27 @@ def test_a_result_of_another_plan_is_refused(evals: Evals, key: str, value: obje
         write_document(folder)
 
 
+@pytest.mark.parametrize("key", ["code", "outcome", "success"])
+def test_an_edited_result_is_not_counted(evals: Evals, key: str) -> None:
+    """A rate over outcomes that no grading gives is a claim, and not a measurement."""
+    folder = write_trials(evals.root)
+    path = result_of(folder, Outcome.FAILED)
+    document = json.loads(path.read_bytes())
+    passed = {**document["code"], "hidden": {"adds": "pass", "says": "pass"}}
+    document[key] = {"code": passed, "outcome": "succeeded", "success": "pass"}[key]
+    path.write_bytes(dumps(document))
+
+    with pytest.raises(DocumentError) as caught:
+        read_benchmark(folder)
+
+    assert str(caught.value).startswith(f"{path}: {key}")
+    assert "but its rows give" in str(caught.value)
+
+
 def test_a_result_cut_anywhere_is_told_as_a_sentence(evals: Evals) -> None:
     """A torn file is the ordinary trace of a crash, and never a traceback."""
     folder = write_batch(evals)
-    path = result_of(folder)
+    path = only_result(folder)
     whole = path.read_bytes()
 
     # The newline at the end says nothing.
@@ -208,7 +226,7 @@ def test_a_document_of_any_bytes_is_read_or_told(evals: Evals, data: st.DataObje
     folder = evals.batch.folders.trials("tiny", "oracle")
     if not folder.exists():
         write_batch(evals)
-    for path in (folder / "plan.json", result_of(folder)):
+    for path in (folder / "plan.json", only_result(folder)):
         whole = path.read_bytes()
         at = 0 if data is None else data.draw(st.integers(0, len(whole)))
         new = b"\xff" if data is None else data.draw(st.binary(max_size=8))
@@ -225,7 +243,7 @@ def test_a_document_of_any_bytes_is_read_or_told(evals: Evals, data: st.DataObje
 def test_a_folder_in_place_of_a_document_is_told(evals: Evals) -> None:
     """Whatever stands there, it is one sentence."""
     folder = write_batch(evals)
-    path = result_of(folder)
+    path = only_result(folder)
     path.unlink()
     path.mkdir()
 
