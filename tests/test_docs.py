@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
+import shlex
 import shutil
+import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import get_args
@@ -11,8 +15,15 @@ from typing import get_args
 import pytest
 
 from pytest_evalarc import hookspecs
+from pytest_evalarc.cli.main import main
+from pytest_evalarc.cli.status import Status
 from pytest_evalarc.counting.outcome import CauseKind
-from pytest_evalarc.grading.lab import FileLab
+from pytest_evalarc.files.atomic import write_model
+from pytest_evalarc.files.strict import dumps
+from pytest_evalarc.grading.candidate import MOST_BYTES, MOST_CHARACTERS, MOST_FILES, MOST_WORDS
+from pytest_evalarc.grading.lab import STARTUP_S, FileLab
+from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.grading.session import RESPONSE_S
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.local import Local
@@ -20,15 +31,24 @@ from pytest_evalarc.model.audit import Audit, MutantClass
 from pytest_evalarc.model.base import Model
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.candidate import EvaluationDoc
+from pytest_evalarc.model.comparison import Comparison
+from pytest_evalarc.model.grading import CheckStatus
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.task import Deadlines, Limits
+from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.packs.durable_kv.pack import DurableKv
+from pytest_evalarc.packs.robot_evidence_review.pack import RobotEvidenceReview
+from pytest_evalarc.packs.support_routing.pack import SupportRouting
 from pytest_evalarc.plugin import fixtures
 from pytest_evalarc.plugin.options import OPTIONS, Option
+from pytest_evalarc.plugin.terminal import AUDIT_COLUMNS
+from pytest_evalarc.registry import builtin
 from pytest_evalarc.runs.trial import session_env
 from pytest_evalarc.tasks.checkfiles import python_flaw
 from pytest_evalarc.tasks.fields import Table
 from pytest_evalarc.tasks.load import load_task
+from tests.documents import evaluation
 from tests.needs import needs_bwrap
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +56,13 @@ DOCS = ROOT / "docs"
 FIRST_TASK = DOCS / "examples" / "first-task"
 OWN_EXPECTATIONS = DOCS / "examples/own-expectations/evals/test_expectations.py"
 OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
+OWN_PACK = DOCS / "examples" / "own-pack"
+PACK_SHOWN = (
+    "pyproject.toml",
+    "queue_numbers/plugin.py",
+    "queue_numbers/pack.py",
+    "evals/tasks/queue-numbers/task.toml",
+)
 
 
 def page(name: str) -> str:
@@ -54,6 +81,13 @@ def rows(text: str) -> list[list[str]]:
     """Return the cells of every table row, heads and rules left out."""
     found = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in cells] for cells in found]
+
+
+def table(text: str, heads: str) -> list[list[str]]:
+    """Return the cells of the one table with these heads."""
+    _, found, rest = text.partition(f"| {heads} |\n")
+    assert found, f"there is no table of {heads!r}"
+    return rows(rest.partition("\n\n")[0])
 
 
 def first_words(text: str) -> list[str]:
@@ -114,7 +148,9 @@ def test_the_page_on_tasks_lists_every_key_that_the_loader_knows(
     )
 
     load_task(ROOT / "evals/tasks/settings-durability", root=ROOT, toolchains=("python",))
-    load_task(with_a_pack, root=tmp_path, toolchains=("python",))
+    load_task(
+        with_a_pack, root=tmp_path, toolchains=("python",), packs={"any": lambda: DurableKv.info}
+    )
 
     listed = first_words(section(page("docs/tasks.md"), "## Keys of task.toml"))
     assert set(listed) == keys.known
@@ -142,6 +178,8 @@ def test_the_page_on_tasks_tells_the_default_of_every_number(
         ("audit.json", Audit),
         ("evaluation.json", EvaluationDoc),
         ("regrade-n.json", Regrade),
+        ("trajectory", Trajectory),
+        ("comparison", Comparison),
     ],
 )
 def test_the_page_on_results_lists_every_key(document: str, model: type[Model]) -> None:
@@ -188,8 +226,120 @@ def test_the_page_on_the_environment_lists_every_variable(tmp_path: Path) -> Non
     in_session = {cells[0].strip("`") for cells in table if cells[1]}
     in_grading = {cells[0].strip("`") for cells in table if cells[2]}
 
-    assert in_session == set(session_env(RunLayout(root=tmp_path / "run"), lab))
+    assert in_session == set(session_env(RunLayout(root=tmp_path / "run"), lab.tools))
     assert in_grading == set(lab.grading_env(tmp_path))
+
+
+PACKS: tuple[Pack, ...] = (DurableKv(), SupportRouting(), RobotEvidenceReview())
+
+packs = pytest.mark.parametrize("pack", PACKS, ids=[pack.info.name for pack in PACKS])
+
+
+def detectors(pack: Pack) -> dict[str, tuple[str, ...]]:
+    """Return the cases that notice each fault, by what the tests hold real audits to."""
+    tests = importlib.import_module(f"tests.packs.test_{pack.info.name.replace('-', '_')}")
+    return {name: tuple(cases) for name, (_, cases, *_) in tests.MARGINS.items()}
+
+
+def margins(pack: Pack) -> dict[str, int]:
+    """Return how many cases notice each fault."""
+    return {name: len(cases) for name, cases in detectors(pack).items()}
+
+
+@packs
+def test_the_page_on_packs_lists_dimensions_weights_and_cases(pack: Pack) -> None:
+    """Who reads a score must find what it is made of."""
+    text = section(page("docs/packs.md"), f"### {pack.info.name}")
+    weights = table(text, "dimension | weight | what it asks for")
+    cases = table(text, "case | judges | what it does")
+
+    assert {name.strip("`"): float(weight) for name, weight, _ in weights} == pack.info.weights
+    everything = tuple(pack.info.weights)
+    assert {
+        name.strip("`"): everything if judged == "all" else (judged.strip("`"),)
+        for name, judged, _ in cases
+    } == pack.info.cases
+
+
+@packs
+def test_the_page_on_packs_lists_every_fault_with_its_margin(pack: Pack) -> None:
+    """A margin on a page is taken for measured."""
+    text = section(page("docs/packs.md"), f"### {pack.info.name}")
+    listed = table(text, "fault | target | margin | what it does")
+
+    assert [
+        [name.strip("`"), target.strip("`"), int(margin)] for name, target, margin, _ in listed
+    ] == [[mutant.name, mutant.target, margins(pack)[mutant.name]] for mutant in pack.info.mutants]
+
+
+def test_the_page_on_audits_shows_the_audits_of_the_packs_as_they_are() -> None:
+    """The table is what a reader expects to see after the first run."""
+    (shown,) = blocks(page("docs/audits.md"), "text")
+    heads, *told = [re.split(r"\s{2,}", line) for line in shown.splitlines()]
+
+    assert tuple(heads) == AUDIT_COLUMNS
+    assert sorted(told) == sorted(_audit_row(pack) for pack in PACKS)
+
+
+def _audit_row(pack: Pack) -> list[str]:
+    found = margins(pack)
+    single = [cases for cases in detectors(pack).values() if len(cases) == 1]
+    counts = (min(found.values()), len(single), len({cases[0] for cases in single}))
+    return [pack.info.name, "1.00", f"{len(found)} of {len(found)}", *map(str, counts)]
+
+
+def test_the_page_on_packs_lists_every_pack_that_ships() -> None:
+    """A pack without its section would have a score that nobody can read."""
+    titles = re.findall(
+        "^### (.*)$", section(page("docs/packs.md"), "## The packs that ship"), re.M
+    )
+
+    assert titles == list(builtin.pytest_evalarc_packs())
+    assert titles == [pack.info.name for pack in PACKS]
+
+
+def test_the_page_on_packs_tells_the_bounds_of_sessions_and_candidates() -> None:
+    """Whoever writes a candidate relies on them."""
+    text = page("docs/packs.md")
+    bounds = section(text, "## Sessions").partition("| bound |")[2].partition("\n\n")[0]
+    told = [line.split("|")[2].strip() for line in bounds.splitlines()[2:]]
+    deadlines, limits = Deadlines(), DurableKv.info.limits
+
+    assert told == [
+        f"{RESPONSE_S:g} s",
+        f"{deadlines.check:g} s",
+        f"{deadlines.grading:g} s",
+        f"{limits.output_mib} MiB",
+        f"{DurableKv.info.request_bytes} bytes",
+        f"{STARTUP_S:g} s",
+    ]
+    assert f"at most {MOST_FILES} files and {MOST_BYTES >> 20} MiB" in text
+    assert f"at most {MOST_WORDS} words and {MOST_CHARACTERS} characters" in text
+    assert (
+        f"{limits.cpus:g} CPU, {limits.memory_mib} MiB of memory and {limits.processes} processes"
+    ) in text
+
+
+def test_the_page_on_packs_names_every_status_and_cause() -> None:
+    """A word in a row that no page explains cannot be acted on."""
+    text = section(page("docs/packs.md"), "## Sessions")
+    statuses = table(text, "a row's `status` | when | its verdicts")
+    causes = table(text, "cause of an `agent_error` | what the candidate did")
+    raised = re.findall(r'CandidateError\("(\w+)"', page("pytest_evalarc/grading/session.py"))
+
+    assert [cells[0].strip("`") for cells in statuses] == [
+        status for status in get_args(CheckStatus) if status != "not_run"
+    ]
+    assert {cells[0].strip("`") for cells in causes} == set(raised)
+
+
+def test_the_page_on_packs_names_keys_that_evaluation_json_has() -> None:
+    """The page picks some out, and must not invent one."""
+    text = section(page("docs/packs.md"), "## Judging a candidate")
+    listed = table(text, "key | what it says")
+
+    named = {word for cells in listed for word in re.findall("`([^`]+)`", cells[0])}
+    assert named <= set(EvaluationDoc.model_fields)
 
 
 def test_every_page_is_reached_from_the_index() -> None:
@@ -211,6 +361,7 @@ def shown_files() -> list[tuple[str, str]]:
         *of_the_task,
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
+        *(("docs/packs.md", (OWN_PACK / path).relative_to(ROOT).as_posix()) for path in PACK_SHOWN),
     ]
 
 
@@ -307,6 +458,187 @@ def test_the_expectations_of_the_page_are_met_and_are_skipped_without_trials(
 
     run_in_project(name).assert_outcomes(skipped=3)
     run_in_project(name, "--evalarc-client", "oracle").assert_outcomes(passed=3)
+
+
+# Packs.
+
+
+def in_conftest(project: Path) -> None:
+    """Register the pack as the page does for one project."""
+    (conftest,) = blocks(section(page("docs/packs.md"), "### Offered by a conftest"), "python")
+    (project / "conftest.py").write_text(conftest, "utf-8")
+
+
+def as_package(project: Path) -> None:
+    """Put into place what an installer takes from the example, and leave the rest out."""
+    settings = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+    tools = settings["tool"]["setuptools"]
+    (package,) = tools["packages"]
+    source, site = project / package, project.parent / "site"
+    patterns = ("*.py", *tools["package-data"][package])
+    for path in {path for pattern in patterns for path in source.glob(pattern) if path.is_file()}:
+        target = site / package / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    shutil.rmtree(source)
+    facts = settings["project"]
+    metadata = site / "queue_numbers-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {facts['name']}\nVersion: {facts['version']}\n"
+        + "".join(f"Requires-Dist: {name}\n" for name in facts["dependencies"]),
+        "utf-8",
+    )
+    lines = [f"{name} = {place}\n" for name, place in facts["entry-points"]["pytest11"].items()]
+    (metadata / "entry_points.txt").write_text("[pytest11]\n" + "".join(lines), "utf-8")
+
+
+@pytest.mark.slow
+@needs_bwrap
+@pytest.mark.parametrize("offer", [in_conftest, as_package])
+def test_the_pack_of_the_page_is_audited(
+    offer: Callable[[Path], None],
+    pytester: pytest.Pytester,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever writes a pack starts from this one, and either way of offering it must be enough."""
+    project = tmp_path / "project"
+    shutil.copytree(OWN_PACK, project)
+    offer(project)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.chdir(project)
+    (said,) = blocks(section(page("docs/packs.md"), "### Its audit"), "text")
+
+    result = pytester.runpytest_subprocess(
+        "-k", "audit", "--evalarc-batch=b", f"--evalarc-root={tmp_path / 'root'}"
+    )
+
+    result.assert_outcomes(passed=9, deselected=1)
+    assert said in result.stdout.str()
+    audit = json.loads((project / "results/queue-numbers/audit/b/audit.json").read_text("utf-8"))
+    assert (audit["passed"], audit["mutation_score"]) == (True, 1.0)
+    assert {
+        mutant["name"]: (mutant["class"], mutant["failing_cases"]) for mutant in audit["mutants"]
+    } == {
+        "one-counter": ("detected", ["queues-count-apart", "many-requests"]),
+        "saved-at-exit": ("detected", ["kill"]),
+        "empty-name-taken": ("detected", ["bad-requests"]),
+    }
+    assert [mutant["detection_margin"] for mutant in audit["mutants"]] == [2, 1, 1]
+    assert audit["detection"]["sole_detector_cases"] == ["bad-requests", "kill"]
+    assert audit["coverage"]["idle_cases"] == ["restart"]
+    assert audit["coverage"]["flaky"] == []
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_commands_of_the_page_on_packs_work_in_their_order(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reader pastes one after the other, beginning with no task at all."""
+    text = page("docs/packs.md")
+    made, audited, judged = blocks(text.partition("\n## What a score is")[0], "bash")
+    toml, _ = blocks(text.partition("\n## What a score is")[0], "toml")
+    (said,) = blocks(section(text, "## Judging a candidate"), "text")
+    pytester.makeini("[pytest]\n")
+    program, *arguments = shlex.split(made)
+
+    assert (program, main(arguments)) == ("pytest-evalarc", 0)
+    assert (pytester.path / "evals/tasks/tickets/task.toml").read_text("utf-8") == toml
+    for command in audited.splitlines():
+        result = run_as_shown(pytester, command)
+        result.assert_outcomes(passed=12)
+        result.stdout.fnmatch_lines(["*mutation score 1.00 (7 of 7 detected), weakest margin 1"])
+    assert said in run_as_shown(pytester, judged).stdout.str()
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_candidate_of_the_page_on_packs_is_started_by_its_own_command(
+    pytester: pytest.Pytester,
+) -> None:
+    """A candidate whose command is ignored is judged as something that it is not."""
+    text = page("docs/packs.md")
+    _, manifest = blocks(text.partition("\n## What a score is")[0], "toml")
+    pytester.makeini("[pytest]\n")
+    main(["init", "tickets", "--pack", "support-routing"])
+    candidate = pytester.mkdir("candidate")
+    source = SupportRouting().control("reference", "python")["main.py"]
+    (candidate / "agent.py").write_bytes(source)
+    (candidate / "evalarc.toml").write_text(manifest, "utf-8")
+
+    (command,) = blocks(section(text, "## Judging a candidate"), "bash")
+    result = run_as_shown(pytester, command)
+
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(["  resolved, score 1.00"])
+
+
+def run_as_shown(pytester: pytest.Pytester, command: str) -> pytest.RunResult:
+    """Run a command of a page that begins with `pytest`."""
+    program, *arguments = shlex.split(command)
+    assert program == "pytest"
+    return pytester.runpytest_subprocess(*arguments, f"--evalarc-root={pytester.path / 'root'}")
+
+
+# Console.
+
+
+def console_calls(command: str) -> list[list[str]]:
+    """Return the arguments of each call of a command that the page on the console shows."""
+    shown = "".join(blocks(page("docs/console.md"), "bash")).splitlines()
+    calls = [shlex.split(line) for line in shown]
+    return [words[1:] for words in calls if words[:2] == ["pytest-evalarc", command]]
+
+
+def test_the_page_on_the_console_lists_every_status() -> None:
+    """A script is written against these numbers."""
+    table = re.findall(r"^\| (\d) \|", page("docs/console.md"), re.MULTILINE)
+
+    assert [int(number) for number in table] == list(Status)
+
+
+def test_trajectories_and_comparisons_are_made_as_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """0.62 is what the page works out for these two scores."""
+    monkeypatch.chdir(tmp_path)
+    scores = [evaluation("says.words", "says.style"), evaluation()]
+    shown = json.loads(blocks(page("docs/console.md"), "json")[0])
+    for entry, document in zip(shown, scores, strict=True):
+        entry["evaluation"] = document.to_json()
+    (tmp_path / "checkpoints.json").write_bytes(dumps(shown))
+    for name, document in zip(("baseline.json", "current.json"), scores, strict=True):
+        write_model(tmp_path / name, document)
+
+    calls = [*console_calls("trajectory"), *console_calls("compare")]
+    assert [main(call) for call in calls] == [0, 0, 0, 0]
+
+    area = json.loads((tmp_path / "area.json").read_bytes())
+    assert area["normalized_score_area"] == 0.62
+    assert "give 0.62 over 600 s" in page("docs/console.md")
+    assert (tmp_path / "area.svg").exists()
+    assert main(["verify", "area.json", "comparison.json", "current.json"]) == 0
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_what_a_run_leaves_is_verified_as_the_page_shows(
+    run_in_project: Callable[..., pytest.RunResult],
+    pytester: pytest.Pytester,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Documents of real runs agree with their rows, each of the kinds that are shown."""
+    task = ("--evalarc-task", "url-slugs", "--evalarc-batch", "first")
+    run_in_project(*task)
+    run_in_project(*task, "--evalarc-submission", "evals/tasks/url-slugs/solution")
+
+    calls = console_calls("verify")
+    assert [main(call) for call in calls] == [0, 0]
+
+    verified = capsys.readouterr().out.count("agrees with its rows")
+    assert verified == sum(len(call) - 1 for call in calls) == 4
 
 
 def test_the_output_in_the_readme_is_of_the_task_as_it_is(pytester: pytest.Pytester) -> None:

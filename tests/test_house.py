@@ -42,8 +42,9 @@ STARTS_PROCESSES = (
 )
 """Dotted names; `*` stands for any ending."""
 
-RUNS_INSIDE_THE_SANDBOX = ("grading/**/sandboxed/*", "grading/sandboxed/*")
-"""Check runners: they are copied into the sandbox and started there, never imported by us."""
+RUNS_INSIDE_THE_SANDBOX = ("grading/**/sandboxed/*", "grading/sandboxed/*", "cli/scaffolds/*")
+"""Check runners, and checks of tasks to begin with: they are copied into the sandbox and started
+there, never imported by us."""
 
 
 def modules() -> list[Path]:
