@@ -8,6 +8,7 @@ half = evaluation("says.words", "says.style")  # It scores 0.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pytest_evalarc.counting.score import evaluation_document
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.model.audit import Audit, AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
-from pytest_evalarc.model.candidate import EvaluationDoc
+from pytest_evalarc.model.candidate import EvaluationDoc, Made
 from pytest_evalarc.model.grading import CheckRow, Grading, Runtime, StepRow
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits, PackRef, TaskRef
@@ -34,6 +35,7 @@ TASK = TaskRef(
     content_hash="c" * 64,
     pack=PackRef(name="sample-pack", seeds=SEEDS, version="0.1.0", domain="tests"),
 )
+MADE = Made(created_at=datetime(2026, 5, 1, 12, tzinfo=UTC), package_version="0.1.0")
 RUNTIME = Runtime(
     sandbox="bwrap",
     toolchain="CPython 3.11.7",
@@ -73,7 +75,12 @@ def grading(
 def evaluation(*fails: str, batch: str = "b1", **facts: Any) -> EvaluationDoc:
     """Return what evaluation.json says of such a grading."""
     return evaluation_document(
-        grading(*fails, **facts), batch=batch, task=TASK, checks=CHECKS, weights=WEIGHTS
+        grading(*fails, **facts),
+        batch=batch,
+        made=MADE,
+        task=TASK,
+        checks=CHECKS,
+        weights=WEIGHTS,
     )
 
 

@@ -119,6 +119,8 @@ def _rows(evaluation: EvaluationDoc) -> _Rows:
 def _side(evaluation: EvaluationDoc) -> Side:
     return Side(
         batch=evaluation.batch,
+        created_at=evaluation.created_at,
+        package_version=evaluation.package_version,
         candidate_sha256=evaluation.candidate_sha256,
         score=evaluation.score,
         resolved=evaluation.resolved,

@@ -86,6 +86,7 @@ def of_evaluation(document: EvaluationDoc) -> Iterator[Disagreement]:
     again = evaluation_document(
         _grading(document),
         batch=document.batch,
+        made=document,
         task=document.task,
         checks=document.checks,
         weights=document.weights,
@@ -125,6 +126,7 @@ def of_comparison(document: Comparison) -> Iterator[Disagreement]:
         evaluation_document(
             _grading_of_side(document, side),
             batch=side.batch,
+            made=side,
             task=document.task,
             checks=document.checks,
             weights=document.weights,

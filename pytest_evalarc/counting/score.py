@@ -10,7 +10,7 @@ from pytest_evalarc.counting.validity import infrastructure_fault, verdict_of
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.audit import DimensionScore, Evaluation
 from pytest_evalarc.model.base import SCHEMA_VERSION
-from pytest_evalarc.model.candidate import EvaluationDoc
+from pytest_evalarc.model.candidate import EvaluationDoc, Made
 from pytest_evalarc.model.grading import CheckRow, Grading
 from pytest_evalarc.model.task import TaskRef
 
@@ -79,6 +79,7 @@ def evaluation_document(
     grading: Grading,
     *,
     batch: str,
+    made: Made,
     task: TaskRef,
     checks: Mapping[str, Sequence[str]],
     weights: Mapping[str, float],
@@ -93,6 +94,8 @@ def evaluation_document(
     return EvaluationDoc(
         schema_version=SCHEMA_VERSION,
         batch=batch,
+        created_at=made.created_at,
+        package_version=made.package_version,
         checks={check: tuple(judged) for check, judged in checks.items()},
         weights=dict(weights),
         **facts,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pytest_evalarc.model.audit import Evaluation
 from pytest_evalarc.model.base import Fraction, Model, Name, Sha256
 from pytest_evalarc.model.grading import Grading
@@ -22,11 +24,19 @@ class CandidatePlan(Model):
     sandbox: Name
 
 
+class Made(Model):
+    """When a candidate was graded, and by which version of this package."""
+
+    created_at: datetime
+    package_version: str
+
+
 class CandidateDoc(Model):
     """grading.json: the candidate, graded."""
 
     schema_version: str
     task: TaskRef
+    made: Made
     grading: Grading
 
 
@@ -35,7 +45,7 @@ class _Header(Model):
     batch: Name
 
 
-class EvaluationDoc(Evaluation, _Header):
+class EvaluationDoc(Evaluation, Made, _Header):
     """evaluation.json: what the candidate scores, and whether it is resolved."""
 
     checks: dict[Name, tuple[Name, ...]]

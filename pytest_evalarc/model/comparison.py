@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pytest_evalarc.model.base import Cause, Fraction, Model, Name, Sha256
+from pytest_evalarc.model.candidate import Made
 from pytest_evalarc.model.grading import CheckStatus, Runtime, StepStatus
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import TaskRef
@@ -33,7 +34,7 @@ class CaseVerdicts(Model):
     verdicts: dict[Name, bool | None]
 
 
-class Side(Model):
+class Side(Made):
     """One of the two evaluations, as far as a comparison needs it."""
 
     batch: Name

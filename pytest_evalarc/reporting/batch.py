@@ -156,7 +156,12 @@ def read_evaluation(folder: Path) -> EvaluationDoc:
         problem = f"is of another candidate or task {document.task.name}"
         raise DocumentError(str(path), problem, "it belongs to another batch, or was edited")
     return evaluation_document(
-        grading, batch=plan.batch, task=plan.task, checks=plan.checks, weights=plan.weights
+        grading,
+        batch=plan.batch,
+        made=document.made,
+        task=plan.task,
+        checks=plan.checks,
+        weights=plan.weights,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_evalarc import __version__
 from pytest_evalarc.errors import EvalArcError, SubmissionError, UsageError
 from pytest_evalarc.files.manifest import Skip
 from pytest_evalarc.files.tree import remove_tree
@@ -13,7 +15,7 @@ from pytest_evalarc.grading.grade import grade, ungradable
 from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.submission import Submission, read_kept, read_submission
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
-from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan
+from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, Made
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.evidence import keep_submission, keep_traceback, told
@@ -92,7 +94,12 @@ def run_candidate(
         keep_traceback(error, folder)
         broken = ungradable(task, lab, Cause(kind="grader_broke", detail=told(error)))
         grading = broken.model_copy(update={"status": "infrastructure_error"})
-    return CandidateDoc(schema_version=SCHEMA_VERSION, task=task.ref, grading=grading)
+    return CandidateDoc(
+        schema_version=SCHEMA_VERSION,
+        task=task.ref,
+        made=Made(created_at=datetime.now(UTC), package_version=__version__),
+        grading=grading,
+    )
 
 
 def _snapshot(task: Task, source: Path, folder: Path, *, planned: str | None) -> Submission:

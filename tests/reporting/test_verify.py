@@ -218,6 +218,8 @@ def test_no_derived_field_of_an_evaluation_can_be_changed(tmp_path: Path) -> Non
         "schema_version",
         "batch",
         "candidate_sha256",
+        "created_at",
+        "package_version",
         "grader_sha256",
         "cases_sha256",
         "edits_outside_editable",
@@ -275,8 +277,12 @@ def test_no_derived_field_of_a_comparison_can_be_changed(tmp_path: Path) -> None
         "cases_sha256",
         "baseline.batch",
         "baseline.candidate_sha256",
+        "baseline.created_at",
+        "baseline.package_version",
         "current.batch",
         "current.candidate_sha256",
+        "current.created_at",
+        "current.package_version",
     }
 
 
