@@ -26,9 +26,8 @@ from pytest_evalarc.model.grading import ProcessRow
 RESPONSE_S = 10.0
 OUTPUT_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2048
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.1e-3, 3.2e-3
-"""Between two looks whether a request has been read: no event tells of that. One that waits for
-its request reads it within the first, and an interpreter starts within a few of the last."""
+LOOK_S = 1e-3
+"""Between two looks whether a request has been read, where no event tells of that."""
 TOO_LATE = "it did not answer in time"
 
 _ANNOUNCE = (
@@ -108,6 +107,7 @@ class CandidateSession:
             wrapped.cleanup()
             raise InfrastructureError(self._where, f"it could not be started: {error}") from error
         running.on_stdout(self._see)
+        self._look_s = math.inf if running.watch_reading() else LOOK_S
         return running
 
     def _await_program(self) -> None:
@@ -161,15 +161,8 @@ class CandidateSession:
         """
         until_s = self._until()
         self._running.feed(line[:-1])
-        pause_s = SHORTEST_PAUSE_S
-        self._move(until_s, TOO_LATE, most_s=0.0)
-        while not self._unread and self._running.unread_input_bytes:
-            # Whether it lives is a question to the system as well, so only long waits ask it.
-            if pause_s == LONGEST_PAUSE_S and self._has_said_all():
-                break
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            self._move(until_s, TOO_LATE, most_s=0.0)
+        while not self._unread and self._running.unread_input_bytes and not self._has_said_all():
+            self._move(until_s, TOO_LATE, most_s=self._look_s)
         self._running.pump(0.0)
         if self._unread:
             raise CandidateError("unsolicited", "it printed something before it was asked")

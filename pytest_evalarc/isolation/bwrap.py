@@ -15,7 +15,7 @@ from typing import Literal
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
-from pytest_evalarc.isolation.devices import make_devices
+from pytest_evalarc.isolation.devices import device_pool
 from pytest_evalarc.isolation.host import Program, find_bwrap
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
@@ -73,7 +73,8 @@ class Bwrap(HostPrograms):
                 "sandbox bwrap", "it has no network at all", "use the sandbox srt for this client"
             )
         mounts = tuple(_mounts(policy))
-        devices = make_devices()
+        pool = device_pool(os.getpid())
+        devices = pool.take()
         argv = (
             str(self._program.path),
             *_NAMESPACES,
@@ -91,12 +92,12 @@ class Bwrap(HostPrograms):
         try:
             limited = limiting.apply(argv, policy.limits)
         except BaseException:
-            devices.remove()
+            pool.give_back(devices)
             raise
 
         def cleanup() -> None:
             limited.release()
-            devices.remove()
+            pool.give_back(devices)
 
         inner = len(limited.argv) - len(argv)
         return Wrapped(

@@ -2,28 +2,32 @@
 
 A sandbox borrows `/dev/null` and its like from the host. Who runs as root owns those, so a command
 inside, which is the same user to the kernel, could take everybody's rights to them away. Such a
-harness makes fresh nodes for every sandbox; for anybody else the kernel refuses the change.
+harness gives every sandbox nodes that nobody else has at the time, and that are as new; for anybody
+else the kernel refuses the change.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import stat
 import tempfile
+import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pytest_evalarc.files.tree import remove_tree
 
 NAMES = ("null", "zero", "full", "random", "urandom", "tty")
 MODE = 0o666
+PREFIX = "pytest-evalarc-dev-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Devices:
-    """The device nodes of one sandbox; remove them when its processes are gone."""
+    """The device nodes of one sandbox; give them back when its processes are gone."""
 
     folder: Path | None
     """None: the host's own are used."""
@@ -39,12 +43,70 @@ class Devices:
             for word in ("--dev-bind", str(self.folder / name), f"/dev/{name}")
         )
 
-    def remove(self) -> None:
-        """Remove the nodes."""
-        if self.folder is not None:
-            for name in NAMES:
-                os.unlink(f"{self.folder}/{name}")  # noqa: PTH108 - many starts, and Paths cost.
-            self.folder.rmdir()
+    @property
+    def are_as_new(self) -> bool:
+        """Whether nobody took away a right to them."""
+        paths = [f"{self.folder}/{name}" for name in NAMES]
+        return all(stat.S_IMODE(os.stat(path).st_mode) == MODE for path in paths)  # noqa: PTH116
+
+
+class DevicePool:
+    """Nodes of this process, kept for reuse: making and removing them is most of a start of ours.
+
+    Each set is used by one sandbox at a time.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[Devices] = []
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        _remove_abandoned()
+        atexit.register(self.close)
+
+    def take(self) -> Devices:
+        """Return nodes that nobody uses."""
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        return make_devices()
+
+    def give_back(self, devices: Devices) -> None:
+        """Take nodes back; those that a sandbox has changed are removed instead."""
+        if devices.folder is None:
+            return
+        with contextlib.suppress(OSError):
+            if devices.are_as_new:
+                with self._lock:
+                    self._free.append(devices)
+                return
+        _remove(devices)
+
+    def close(self) -> None:
+        """Remove all nodes that are not in use."""
+        if os.getpid() == self._owner:
+            with self._lock:
+                while self._free:
+                    _remove(self._free.pop())
+
+
+def _remove_abandoned() -> None:
+    """Remove the nodes of harness processes that are gone; they cannot do it any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            _remove(Devices(folder=folder))
+
+
+def _remove(devices: Devices) -> None:
+    with contextlib.suppress(OSError):
+        if devices.folder is not None:
+            remove_tree(devices.folder)
+
+
+@lru_cache(maxsize=1)
+def device_pool(pid: int) -> DevicePool:  # noqa: ARG001 - a forked child needs a pool of its own.
+    """Return the pool of this process."""
+    return DevicePool()
 
 
 @cache
@@ -57,7 +119,7 @@ def make_devices() -> Devices:
     """Return fresh device nodes when this process is root and may make them, else the host's."""
     if os.geteuid() != 0:
         return Devices(folder=None)
-    folder = Path(tempfile.mkdtemp(prefix="pytest-evalarc-dev-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     # A container may lack the right to make nodes, or forbid their use where they would lie.
     try:
         for name in NAMES:

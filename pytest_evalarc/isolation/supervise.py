@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from pytest_evalarc.isolation.tree import start_tree
 CHUNK_BYTES = 1 << 16
 POLL_S = 0.2
 """Longest pause between two looks at cancellation and deadlines."""
+_INT_BYTES = 4
 DRAIN_S = 2.0
 """How long a pipe may stay open after its tree has ended."""
 
@@ -60,6 +62,7 @@ class Running:
         self._on_stdout: Callable[[bytes], None] = _ignore
         self._input = bytearray()
         self._closes_input = False
+        self._watches_reading = False
         self._open_outputs = 0
         self._tree = start_tree(wrapped)
         self._process = self._tree.process
@@ -109,16 +112,31 @@ class Running:
     def unread_input_bytes(self) -> int:
         """Bytes fed to stdin that nobody has read yet, as far as the system can tell."""
         # Where there is no such call no sandbox starts either; the import must do all the same.
-        import array
         import fcntl
         import termios
 
-        stdin = self._process.stdin
-        held = array.array("i", [0])
+        stdin, held = self._process.stdin, b""
         if stdin is not None and not stdin.closed:
             with contextlib.suppress(OSError):
-                fcntl.ioctl(stdin.fileno(), termios.FIONREAD, held)
-        return len(self._input) + held[0]
+                held = fcntl.ioctl(stdin.fileno(), termios.FIONREAD, bytes(_INT_BYTES))
+        return len(self._input) + int.from_bytes(held, sys.byteorder)
+
+    def watch_reading(self) -> bool:
+        """Let `pump` end as soon as all that was fed has been read; whether that is possible.
+
+        A pipe of a single page has room for more only when it is empty, and the system tells of
+        room. Elsewhere who wants to know must ask again and again.
+        """
+        import fcntl
+        import resource
+
+        stdin = self._process.stdin
+        if stdin is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
+            with contextlib.suppress(OSError):
+                page = resource.getpagesize()
+                size = fcntl.fcntl(stdin.fileno(), fcntl.F_SETPIPE_SZ, page)
+                self._watches_reading = size == page
+        return self._watches_reading
 
     def on_stdout(self, see: Callable[[bytes], None]) -> None:
         """Show each further chunk of stdout to a function."""
@@ -131,7 +149,9 @@ class Running:
         stdin = self._process.stdin
         if stdin is None or stdin.closed:
             return
-        if stdin not in self._selector.get_map():
+        if not self._input and self._closes_input:
+            self._close_input()
+        elif stdin not in self._selector.get_map():
             self._selector.register(stdin, selectors.EVENT_WRITE, self._write_input)
 
     def pump(self, timeout_s: float) -> None:
@@ -168,10 +188,19 @@ class Running:
             written = len(self._input)
             self._closes_input = True
         del self._input[:written]
-        if not self._input:
+        if self._input:
+            return
+        if self._closes_input:
+            self._close_input()
+        elif not (written and self._watches_reading):
             self._selector.unregister(stdin)
-            if self._closes_input:
-                stdin.close()
+
+    def _close_input(self) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and stdin in self._selector.get_map():
+            self._selector.unregister(stdin)
+        if stdin is not None:
+            stdin.close()
 
     def _close_exit_fd(self) -> None:
         if self._exit_fd is not None:

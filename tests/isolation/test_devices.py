@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.isolation.bwrap import Bwrap
-from pytest_evalarc.isolation.devices import NAMES, Devices, make_devices
+from pytest_evalarc.isolation.devices import NAMES, PREFIX, DevicePool, Devices, make_devices
 from tests.isolation.programs import run, shell
 from tests.needs import needs_bwrap
 
@@ -18,11 +18,13 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root owns the host'
 @as_root
 def test_root_gets_nodes_of_its_own_that_are_the_same_devices() -> None:
     """They replace the host's, so they must be what programs expect."""
-    devices = make_devices()
+    pool = DevicePool()
+    devices = pool.take()
     assert devices.folder is not None
 
     nodes = {name: (devices.folder / name).stat() for name in NAMES}
-    devices.remove()
+    pool.give_back(devices)
+    pool.close()
 
     assert all(stat.S_ISCHR(node.st_mode) for node in nodes.values())
     assert {stat.S_IMODE(node.st_mode) for node in nodes.values()} == {0o666}
@@ -30,6 +32,38 @@ def test_root_gets_nodes_of_its_own_that_are_the_same_devices() -> None:
         name: Path("/dev", name).stat().st_rdev for name in NAMES
     }
     assert not devices.folder.exists()
+
+
+@as_root
+def test_nodes_are_used_again_unless_a_sandbox_has_changed_them() -> None:
+    """Making them is most of a start, and a right that is gone would be missed by the next one."""
+    pool = DevicePool()
+    first = pool.take()
+    assert first.folder is not None
+    assert pool.take() != first
+
+    pool.give_back(first)
+    assert pool.take() == first
+
+    (first.folder / "null").chmod(0o600)
+    pool.give_back(first)
+    assert not first.folder.exists()
+    pool.close()
+
+
+@as_root
+def test_nodes_that_a_killed_harness_left_are_removed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It could not do so itself; those of one that lives are its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    nobody = 2**22 + 1
+    (tmp_path / f"{PREFIX}{nobody}-a").mkdir()
+    (tmp_path / f"{PREFIX}{os.getpid()}-b").mkdir()
+
+    DevicePool()
+
+    assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}{os.getpid()}-b"]
 
 
 def test_nobody_else_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
