@@ -229,6 +229,7 @@ class _Bench:
             read=(self.workspace, *reads),
             deny_read=self.lab.deny_read,
             limits=self.task.limits,
+            reserved_mib=self.lab.interpreter.reserved_mib,
         )
 
     def _open(self, case: _Folders, bounds: Bounds) -> CandidateSession:

@@ -68,6 +68,8 @@ class Interpreter:
     version: str
     reads: tuple[Path, ...] = ()
     """Where the host keeps what the program rests on."""
+    reserved_mib: int = 0
+    """Memory that it maps and never fills."""
 
 
 class Toolchain(Protocol):

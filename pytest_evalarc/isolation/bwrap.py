@@ -90,7 +90,7 @@ class Bwrap(HostPrograms):
             *command.argv,
         )
         try:
-            limited = limiting.apply(argv, policy.limits)
+            limited = limiting.apply(argv, policy.limits, reserved_mib=policy.reserved_mib)
         except BaseException:
             pool.give_back(devices)
             raise

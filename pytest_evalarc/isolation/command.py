@@ -40,6 +40,8 @@ class Policy:
     write: tuple[Path, ...] = ()
     domains: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    reserved_mib: int = 0
+    """What the program maps and never fills, which counts for no limit of memory."""
     resolved: Mapping[Path, str] = field(default_factory=dict, compare=False, repr=False)
     """Where each path leads; what is given here is not looked up again."""
 

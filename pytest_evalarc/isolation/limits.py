@@ -265,12 +265,14 @@ class Limited:
     release: Callable[[], None]
 
 
-def apply(argv: Sequence[str], limits: Limits) -> Limited:
+def apply(argv: Sequence[str], limits: Limits, *, reserved_mib: int = 0) -> Limited:
     """Return the command with a prefix that puts it under its limits.
 
     Args:
         argv: The command; the prefix becomes it by exec, so its process id stays.
         limits: Applied as `enforced_by` says.
+        reserved_mib: What the program maps and never fills: an rlimit, which cannot tell, counts
+            it as memory, and is that much higher.
 
     Raises:
         InfrastructureError: A control group that should be writable is not.
@@ -282,7 +284,7 @@ def apply(argv: Sequence[str], limits: Limits) -> Limited:
     prefix = (
         *("/bin/sh", "-c", _JOIN, "limits"),
         str(limits.disk_mib * MIB // FILE_BLOCK_BYTES),
-        "-" if by_group else str(limits.memory_mib * 1024),
+        "-" if by_group else str((limits.memory_mib + reserved_mib) * 1024),
         *(str(path) for path in entrances),
         "--",
     )

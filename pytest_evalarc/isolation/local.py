@@ -18,7 +18,7 @@ class Local(HostPrograms):
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
         """Return the command as it is, under its limits; reads and writes are not confined."""
-        limited = limiting.apply(command.argv, policy.limits)
+        limited = limiting.apply(command.argv, policy.limits, reserved_mib=policy.reserved_mib)
         return Wrapped(
             argv=limited.argv,
             cwd=command.cwd,

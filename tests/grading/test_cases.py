@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,15 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading.cases import pack_rows
 from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import Case, CaseVerdict
+from pytest_evalarc.grading.session import Bounds, CandidateSession
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
+from pytest_evalarc.isolation.command import Command, Policy
 from pytest_evalarc.model.pack import Language, PackInfo
-from pytest_evalarc.model.task import Deadlines, PackRef, Task, TaskBrief
-from tests.needs import needs_bwrap
+from pytest_evalarc.model.task import Deadlines, Limits, PackRef, Task, TaskBrief
+from tests.needs import needs, needs_bwrap
 
 pytestmark = [pytest.mark.slow, needs_bwrap]
 
@@ -238,3 +242,29 @@ def test_the_deadline_of_the_grading_bounds_all_cases_together(bench):
 
     assert {(row.status, row.cause.kind) for row in rows} == {("agent_error", "timeout")}
     assert rows[-1].processes == ()
+
+
+@pytest.mark.slow
+@needs("node")
+def test_a_candidate_in_node_starts_where_memory_is_bounded_by_rlimit(tmp_path, monkeypatch):
+    """V8 maps half a GiB before it runs anything: no candidate would ever answer."""
+    monkeypatch.setattr("pytest_evalarc.isolation.limits.hierarchy", lambda: None)
+    monkeypatch.setattr("pytest_evalarc.isolation.limits._pool", lambda pid: None)
+    node = Node()
+    node.stage(tmp_path / "node")
+    interpreter = node.interpreter(lambda: tmp_path / "node")
+    command = Command(
+        argv=(str(interpreter.program), "-e", "process.stdin.pipe(process.stdout)"),
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
+    )
+    policy = Policy(
+        read=(interpreter.program,),
+        limits=Limits(memory_mib=256, tmp_mib=16),
+        reserved_mib=interpreter.reserved_mib,
+    )
+    bounds = Bounds(case_ends_s=time.monotonic() + 60)
+
+    with CandidateSession(Bwrap(), command, policy, bounds=bounds) as session:
+        assert session.ask({"says": "hello"}) == {"says": "hello"}
+        session.end("eof")

@@ -27,6 +27,8 @@ from pytest_evalarc.model.task import Check, Task
 SCRIPTS = Path(sandboxed.__file__).parent / "node"
 MINIMUM_MAJOR = 22
 """The first that shows a JSON reader how a number was spelt, and that still gets repairs."""
+CODE_RANGE_MIB = 512
+"""What V8 maps for compiled code, writable, before it runs anything."""
 ENDINGS = (".js", ".mjs", ".cjs")
 PRETTIER = "prettier/bin/prettier.cjs"
 """Below the fixtures: the npm package as it is, in a fixture of its name."""
@@ -96,7 +98,9 @@ class Node:
     def interpreter(self, staged: Callable[[], Path]) -> Interpreter:
         """Return the staged program."""
         program = self.tools(staged()).bins[0] / "node"
-        return Interpreter(word=self.name, program=program, version=self.version)
+        return Interpreter(
+            word=self.name, program=program, version=self.version, reserved_mib=CODE_RANGE_MIB
+        )
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         """Return build, own tests and, when the task asks for it, the format check."""
