@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Evaluation
     from pytest_evalarc.model.candidate import EvaluationDoc
+    from pytest_evalarc.model.grading import CheckRow
     from pytest_evalarc.reporting.regrade import RegradeReport
 
 MOST_TOLD = 20
@@ -38,17 +39,24 @@ def evaluation_lines(evaluation: EvaluationDoc) -> list[str]:
 
 
 def unmet(evaluation: Evaluation) -> list[str]:
-    """Return each step and check that did not pass, once for each reason."""
-    return list(dict.fromkeys(_unmet(evaluation)))
-
-
-def _unmet(evaluation: Evaluation) -> Iterator[str]:
-    for step in evaluation.steps:
-        if step.status in ("fail", "error"):
-            yield f"step {step.name}: {_first_line(step.detail) or step.status}"
+    """Return each step and check that did not pass; of several seeds, why it was in the first."""
+    steps = [
+        f"step {step.name}: {_first_line(step.detail) or step.status}"
+        for step in evaluation.steps
+        if step.status in ("fail", "error")
+    ]
+    failed: dict[str, list[CheckRow]] = {}
     for row in evaluation.cases:
         if not row.passed:
-            yield f"check {row.check}: {_first_line(row.detail) or row.status.replace('_', ' ')}"
+            failed.setdefault(row.check, []).append(row)
+    return steps + [_unmet_check(check, rows) for check, rows in failed.items()]
+
+
+def _unmet_check(check: str, rows: Sequence[CheckRow]) -> str:
+    seeds = ", ".join(str(row.seed) for row in rows if row.seed is not None)
+    told = f" with seed{'s' if len(rows) > 1 else ''} {seeds}" if seeds else ""
+    why = _first_line(rows[0].detail) or rows[0].status.replace("_", " ")
+    return f"check {check}{told}: {why}"
 
 
 def _first_line(detail: str) -> str:

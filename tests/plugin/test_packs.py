@@ -140,6 +140,7 @@ def test_a_candidate_of_a_pack_gets_its_score(packed: Project, pytester: pytest.
 
     assert session.ret == 0
     assert "not resolved, score 0.35" in session.stdout
+    assert "check route-open-ticket with seed 17: routing: the queue must be" in session.stdout
     evaluation = document(packed, "submission/b/evaluation.json")
     assert (evaluation["score"], evaluation["resolved"]) == (0.35, False)
     assert evaluation["seeds"] == [17]
