@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     tasks = _tasks_folder(config)
     if tasks is None:
         return
+    _refuse_other_root(config)
     from pytest_evalarc.plugin import fixtures
     from pytest_evalarc.plugin.active import Active
 
@@ -99,6 +100,19 @@ def _shipped_tasks(config: pytest.Config) -> dict[str, str]:
         return {}
     named = [word for word in config.args if f"{word}.".startswith(f"{PACKS}.")]
     return {word: str(SHIPPED_TASKS / word[len(PACKS) + 1 :].replace("_", "-")) for word in named}
+
+
+def _refuse_other_root(config: pytest.Config) -> None:
+    """Refuse to work on another project, whose tasks may even have the same names.
+
+    Raises:
+        pytest.UsageError: A folder of an option led pytest there.
+    """
+    started = config.invocation_params.dir
+    if config.rootpath in (started, *started.parents) or config.option.rootdir:
+        return
+    if hint := _misread(config):
+        raise pytest.UsageError(f"pytest took {config.rootpath} for the project's root; {hint}")
 
 
 def _misread(config: pytest.Config) -> str | None:

@@ -183,6 +183,19 @@ def test_a_folder_that_pytest_takes_for_tests_is_told(project: Project, tmp_path
     assert f"write --evalarc-submission={outside}, or pytest looks for its root" in session.stderr
 
 
+def test_a_folder_that_leads_pytest_to_another_project_is_told(project: Project) -> None:
+    """Its tasks may have the same names, and would judge without anybody noticing."""
+    other = project.root.parent / "other"
+    (other / "evals/tasks").mkdir(parents=True)
+    (other / "pytest.ini").write_text("[pytest]\n")
+    (other / "mine").mkdir()
+
+    session = project.pytest("--evalarc-task=hello", "--evalarc-submission", str(other / "mine"))
+
+    assert session.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"pytest took {other} for the project's root; write --evalarc-sub" in session.stderr
+
+
 def link(candidate: Path) -> None:
     (candidate / "src/greeting").unlink()
     (candidate / "src/greeting").symlink_to("/etc/passwd")
