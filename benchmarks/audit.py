@@ -59,7 +59,7 @@ name = "durable-kv"
 
 
 class Usage(NamedTuple):
-    """What one audit took: of its own process, and of all candidates together."""
+    """What one audit took: of its own process, and of the processes that it waited for."""
 
     wall_s: float
     own_cpu_s: float
@@ -146,7 +146,9 @@ def audit_figures(folder: Path, rounds: int) -> Iterator[Figure]:
     yield Figure("EvalArc 0.22.0, without a sandbox", base_s, "s")
     yield Figure("full audit in bubblewrap : EvalArc", full_s / base_s, "", 0.6, f"{full_s:.1f} s")
     yield Figure("fast audit in bubblewrap : EvalArc", fast_s / base_s, "", 0.2, f"{fast_s:.1f} s")
-    own_s, candidates_s = median(full, "own_cpu_s"), median(full, "candidates_cpu_s")
+    # Processes below a sandbox are not the harness's own to count, and EvalArc's are: it puts the
+    # same cases to nine controls, and we to ten and once more to a third of one.
+    own_s, candidates_s = median(full, "own_cpu_s"), median(theirs, "candidates_cpu_s")
     note = f"{own_s:.2f} s of {candidates_s:.1f} s"
     yield Figure("own CPU : the candidates' CPU", own_s / candidates_s, "", 0.1, note)
     ours_mib, theirs_mib = median(full, "peak_mib"), median(theirs, "peak_mib")
