@@ -82,7 +82,8 @@ class CandidateSession:
             raise CandidateError("timeout", "its case was over before this session could start")
         self.replies = 0
         """Well-formed replies so far."""
-        self._where = f"sandbox {sandbox.name}"
+        place = f"sandbox {sandbox.name}"
+        self._where = f"{place}, image {sandbox.image}" if sandbox.image else place
         self._bounds = bounds
         self._cancelled = cancelled if cancelled is not None else threading.Event()
         self._transcript = hashlib.sha256()
@@ -246,7 +247,7 @@ class CandidateSession:
         try:
             survivors = running.end()
             running.drain(DRAIN_S)
-            self._ran_out_of_memory = self._wrapped.ran_out_of_memory()
+            self._ran_out_of_memory = self._wrapped.ran_out_of_memory(running.status)
         finally:
             self._row = ProcessRow(
                 exit_code=running.status,

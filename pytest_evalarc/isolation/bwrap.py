@@ -106,7 +106,7 @@ class Bwrap(HostPrograms):
             env=command.env,
             stdin=command.stdin,
             descriptor_at=inner + argv.index("--info-fd") + 1,
-            ran_out_of_memory=limited.ran_out_of_memory,
+            ran_out_of_memory=lambda _: limited.ran_out_of_memory(),
             cleanup=cleanup,
         )
 

@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,9 +152,18 @@ class Engine:
             cwd=Path("/"),
             env=self._client.environ,
             stdin=command.stdin,
-            ran_out_of_memory=lambda: self._client.ran_out_of_memory(container),
+            ran_out_of_memory=partial(self._ran_out_of_memory, container),
             cleanup=lambda: self._client.remove(container, is_podman=is_podman),
         )
+
+    def _ran_out_of_memory(self, container: str, status: int | None) -> bool:
+        """Ask the engine only where the status of its client leaves it open: a call costs time.
+
+        Success comes after a look of the first process, and a client dies of our signals alone.
+        """
+        if status is None or status <= 0:
+            return False
+        return status == OOM_STATUS or self._client.ran_out_of_memory(container)
 
     def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
         """Return version, digest, image and the enforcer of each limit."""

@@ -83,7 +83,7 @@ class EngineProgram:
         except (ValueError, KeyError, TypeError):
             raise InfrastructureError(
                 self._where,
-                f"the engine does not answer: {_last_line(done.stderr)}",
+                f"the engine does not answer ({_last_line(done.stderr)})",
                 "start it, or use another sandbox",
             ) from None
         if abilities.is_rootless and not is_podman:
@@ -111,11 +111,10 @@ class EngineProgram:
         return f"sha256:{digits}"
 
     def ran_out_of_memory(self, container: str) -> bool:
-        """Whether the kernel ended a process of a container for its memory."""
-        state = "{{.State.OOMKilled}} {{.State.Status}} {{.State.ExitCode}}"
+        """Whether the kernel ended a process of a container for its memory, as the engine knows."""
         with contextlib.suppress(InfrastructureError):
-            told = self._call("container", "inspect", "--format", state, container).stdout.split()
-            return told[:1] == ["true"] or told[1:] == ["exited", str(OOM_STATUS)]
+            told = self._call("container", "inspect", "--format", "{{.State.OOMKilled}}", container)
+            return told.stdout.strip() == "true"
         return False
 
     def remove(self, container: str, *, is_podman: bool) -> None:

@@ -24,7 +24,7 @@ class Local(HostPrograms):
             cwd=command.cwd,
             env=command.env,
             stdin=command.stdin,
-            ran_out_of_memory=limited.ran_out_of_memory,
+            ran_out_of_memory=lambda _: limited.ran_out_of_memory(),
             cleanup=limited.release,
         )
 

@@ -293,7 +293,7 @@ def _run(wrapped: Wrapped, watch: Watch, stdout: Capture, stderr: Capture) -> Ex
         stderr_bytes=stderr.total_bytes,
         wall_time_s=ended_s - running.started_s,
         survivors=survivors,
-        out_of_memory=wrapped.ran_out_of_memory(),
+        out_of_memory=wrapped.ran_out_of_memory(running.status),
     )
 
 

@@ -34,6 +34,8 @@ class AuditPlan(Model):
     weights: dict[Name, float]
     mutants: tuple[PlannedMutant, ...]
     sandbox: Name
+    image: str | None = None
+    """What candidates of packs run in, as it was named; None for a sandbox without images."""
 
 
 class ControlDoc(Model):

@@ -22,6 +22,8 @@ class CandidatePlan(Model):
     """Dimensions by check, in declared order."""
     weights: dict[Name, float]
     sandbox: Name
+    image: str | None = None
+    """What candidates of packs run in, as it was named; None for a sandbox without images."""
 
 
 class Made(Model):

@@ -104,11 +104,12 @@ class Candidate:
     def _graded(self, task: Task) -> CandidateDoc:
         evals, folder = self._evals, self._folder(task)
         evals.folders.open_results(folder)
-        batch = evals.runs.batch(evals.default_sandbox)
+        batch, sandbox = evals.runs.batch(evals.default_sandbox), evals.sandbox_of(task)
         plan = make_candidate_plan(
             task,
             evals.request,
-            sandbox=batch.sandbox_of(task).name,
+            sandbox=sandbox.name,
+            image=sandbox.image,
             candidate_sha256=candidate_digest(task, self.source),
         )
         require_same(once(folder / "plan.json", CandidatePlan, lambda: plan), plan)

@@ -30,7 +30,6 @@ from pytest_evalarc.runs.regrade import (
     require_present,
     run_regrade,
 )
-from pytest_evalarc.runs.request import sandbox_name
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
@@ -100,7 +99,6 @@ class Regrading:
         Raises:
             UsageError: Names the first field that differs.
         """
-        sandbox = sandbox_name(self._evals.request)
         for kept in self.batches:
             folder = self._evals.request.tasks / kept.plan.task.name
             if not (folder / "task.toml").is_file():
@@ -111,7 +109,8 @@ class Regrading:
             except TaskProblems as problems:
                 first = problems.problems[0]
                 raise UsageError(first.where, first.problem, first.hint) from problems
-            require_present(kept, task, sandbox=sandbox)
+            sandbox = self._evals.sandbox_of(task)
+            require_present(kept, task, sandbox=sandbox.name, image=sandbox.image)
 
     def of(self, task: Task) -> tuple[KeptBatch, ...]:
         """Return the kept batches of a task."""

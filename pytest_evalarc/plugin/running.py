@@ -159,8 +159,10 @@ class Runs:
             self._skip_without_toolchain(task)
             folder = self._evals.folders.audit(task.name)
             self._evals.folders.open_results(folder)
-            batch = self.batch(self._evals.default_sandbox)
-            plan = make_audit_plan(task, self._evals.request, sandbox=batch.sandbox_of(task).name)
+            batch, sandbox = self.batch(self._evals.default_sandbox), self._evals.sandbox_of(task)
+            plan = make_audit_plan(
+                task, self._evals.request, sandbox=sandbox.name, image=sandbox.image
+            )
             require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
             try:
                 with self._evals.timeouts.told():

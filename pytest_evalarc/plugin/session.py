@@ -267,8 +267,10 @@ class EvalSession:
         """Return the planned trials of a task and client."""
         key = (task.name, label.label)
         if key not in self._plans:
-            sandbox = sandbox_name(self.request)
-            self._plans[key] = make_plan(task, self.request, label, sandbox=sandbox)
+            sandbox = self.sandbox_of(task)
+            self._plans[key] = make_plan(
+                task, self.request, label, sandbox=sandbox.name, image=sandbox.image
+            )
         return self._plans[key]
 
     def plan_of(self, task: Task, label: str) -> PlanDoc:
@@ -289,6 +291,12 @@ class EvalSession:
         """The sandbox of checks and embedded clients that the options choose."""
         chosen = self._chosen_sandbox
         return chosen if chosen.image is None else self.registry.sandboxes.get(DEFAULT_SANDBOX)
+
+    def sandbox_of(self, task: Task) -> Sandbox:
+        """Return what a task's submissions are judged in."""
+        if task.pack is None:
+            return self.default_sandbox
+        return self.candidate_sandbox or self.default_sandbox
 
     @property
     def candidate_sandbox(self) -> Sandbox | None:

@@ -68,10 +68,6 @@ class Batch:
             batch=self.request.batch,
         )
 
-    def sandbox_of(self, task: Task) -> Sandbox:
-        """Return what a task's submissions are judged in, not proven yet."""
-        return self.boundary if task.pack is None else self.candidates or self.boundary
-
     @cached_property
     def sandbox(self) -> Sandbox:
         """The sandbox of checks and embedded clients, proven.

@@ -25,7 +25,12 @@ _CHANGES = "no process may write there while it is graded"
 
 
 def make_candidate_plan(
-    task: Task, request: Request, *, sandbox: str, candidate_sha256: str | None
+    task: Task,
+    request: Request,
+    *,
+    sandbox: str,
+    image: str | None = None,
+    candidate_sha256: str | None,
 ) -> CandidatePlan:
     """Return which candidate is judged, and by which checks."""
     return CandidatePlan(
@@ -36,6 +41,7 @@ def make_candidate_plan(
         checks={check.id: check.dimensions for check in task.checks},
         weights=task.weights,
         sandbox=sandbox,
+        image=image,
     )
 
 

@@ -39,7 +39,9 @@ def configurations(task: Task, request: Request) -> tuple[str, ...]:
     }[request.configuration]
 
 
-def make_plan(task: Task, request: Request, label: ClientLabel, *, sandbox: str) -> PlanDoc:
+def make_plan(
+    task: Task, request: Request, label: ClientLabel, *, sandbox: str, image: str | None = None
+) -> PlanDoc:
     """Return every trial of a task with one client: a function of options and task alone."""
     return PlanDoc(
         schema_version=SCHEMA_VERSION,
@@ -54,6 +56,7 @@ def make_plan(task: Task, request: Request, label: ClientLabel, *, sandbox: str)
         treatment=treatment_name(task, request),
         deadlines_secs=task.deadlines,
         sandbox=sandbox,
+        image=image,
         trials=planned_trials(configurations(task, request), request.trials),
     )
 
@@ -112,7 +115,9 @@ def check_plan(task: Task, client: Client, treatment: Treatment | None) -> None:
             raise UsageError(f"--evalarc-treatment {treatment.name}", objection)
 
 
-def make_audit_plan(task: Task, request: Request, *, sandbox: str) -> AuditPlan:
+def make_audit_plan(
+    task: Task, request: Request, *, sandbox: str, image: str | None = None
+) -> AuditPlan:
     """Return the controls of a task's audit."""
     from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 
@@ -128,4 +133,5 @@ def make_audit_plan(task: Task, request: Request, *, sandbox: str) -> AuditPlan:
             for mutant in task.mutants
         ),
         sandbox=sandbox,
+        image=image,
     )

@@ -73,7 +73,7 @@ def _is_of_trials(path: Path) -> bool:
     return isinstance(plan, dict) and "mutants" not in plan and "candidate_sha256" not in plan
 
 
-def require_present(kept: KeptBatch, task: Task, *, sandbox: str) -> None:
+def require_present(kept: KeptBatch, task: Task, *, sandbox: str, image: str | None = None) -> None:
     """Refuse to grade a batch again by another task, or behind another boundary.
 
     What is graded again stands beside what was graded then, so both must mean the same; what may
@@ -82,7 +82,12 @@ def require_present(kept: KeptBatch, task: Task, *, sandbox: str) -> None:
     Raises:
         UsageError: Names the first field of the plan that differs.
     """
-    now = {"task": task.ref, "deadlines_secs": task.deadlines, "sandbox": sandbox}
+    now = {
+        "task": task.ref,
+        "deadlines_secs": task.deadlines,
+        "sandbox": sandbox,
+        "image": image,
+    }
     require_same(
         kept.plan,
         kept.plan.model_copy(update=now),

@@ -28,6 +28,7 @@ case $1 in
 info) cat "$0.info"; exit "$(cat "$0.status")" ;;
 image) echo "$(cat "$0.image")" ;;
 rm) cat "$0.rm" >&2; exit 1 ;;
+container) cat "$0.killed" ;;
 esac
 """
 LIMITS = Limits(memory_mib=256, processes=64, cpus=1.0, tmp_mib=16, disk_mib=100)
@@ -41,7 +42,9 @@ class Client:
         self.path = folder / name
         self.path.write_text(CLIENT)
         self.path.chmod(0o755)
-        self.says(info=info, status="0", image=DIGITS, rm="Error: No such container: it")
+        self.says(
+            info=info, status="0", image=DIGITS, rm="Error: No such container: it", killed="false"
+        )
         self.engine = Engine(name, "an-image:1", environ={"PATH": f"{folder}:{os.defpath}"})
 
     def says(self, **answers: str) -> None:
@@ -268,7 +271,8 @@ def test_a_client_without_an_engine_is_told_in_one_sentence(docker: Client) -> N
     error = refused(docker, Policy(read=(Path("/"),)))
 
     assert str(error) == (
-        f"sandbox docker: the engine does not answer: {NO_DAEMON}; start it, or use another sandbox"
+        f"sandbox docker: the engine does not answer ({NO_DAEMON}); start it, or use another "
+        "sandbox"
     )
 
 
@@ -277,7 +281,7 @@ def test_the_real_client_of_docker_is_understood(tmp_path: Path) -> None:
     """Its words may change from version to version."""
     nowhere = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/docker.sock"}
 
-    with pytest.raises(InfrastructureError, match=r"the engine does not answer: .*docker\.sock"):
+    with pytest.raises(InfrastructureError, match=r"the engine does not answer \(.*docker\.sock"):
         Engine("docker", environ=nowhere).record(LIMITS)
 
 
@@ -339,6 +343,34 @@ def test_what_lies_around_the_folders_needs_no_hiding(
     wrapped = docker.engine.wrap(Command(argv=("x",), cwd=Path("/"), env={}), policy)
 
     assert not any("/home" in word for word in wrapped.argv)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "expected"),
+    [
+        (0, None, False),
+        (-9, None, False),
+        (None, None, False),
+        (engine_module.OOM_STATUS, None, True),
+        (137, "true", True),
+        (137, "false", False),
+        (1, "", False),
+    ],
+)
+def test_the_engine_is_asked_for_memory_only_where_the_status_leaves_it_open(
+    docker: Client,
+    folders: tuple[Path, Path],
+    status: int | None,
+    answer: str | None,
+    expected: bool,
+) -> None:
+    """Each call of the client takes about as long as all that a candidate does."""
+    docker.says(killed="true" if answer is None else answer)
+    wrapped = wrap(docker, folders)
+
+    assert wrapped.ran_out_of_memory(status) is expected
+
+    assert docker.calls[-1].startswith("container inspect") is (answer is not None)
 
 
 def test_a_container_that_is_gone_already_is_removed(

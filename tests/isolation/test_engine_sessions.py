@@ -22,9 +22,9 @@ from pytest_evalarc.grading.session import Bounds, CandidateSession
 from pytest_evalarc.isolation import engine_program
 from pytest_evalarc.isolation.command import Command, Names, Policy
 from pytest_evalarc.isolation.engine import Engine
-from pytest_evalarc.isolation.engine_program import HARNESS_LABEL, OOM_STATUS
+from pytest_evalarc.isolation.engine_program import OOM_STATUS
 from pytest_evalarc.model.task import Limits
-from tests.isolation.images import IMAGE
+from tests.isolation.images import IMAGE, containers
 from tests.isolation.programs import becomes_true, living, marker
 from tests.needs import needs_podman
 
@@ -56,15 +56,6 @@ if os.fork() == 0:
     os._exit(0)
 for line in sys.stdin: print(line, end="", flush=True)
 """
-
-
-def containers(environ: Mapping[str, str], harness: int) -> list[str]:
-    """Return the containers of one harness process, whatever their state."""
-    ours = f"label={HARNESS_LABEL}={harness}"
-    argv = ["podman", "ps", "--all", "--quiet", "--filter", ours]
-    return subprocess.run(
-        argv, env=dict(environ), capture_output=True, text=True, check=True
-    ).stdout.split()
 
 
 @dataclass
@@ -310,8 +301,13 @@ def test_a_name_that_is_taken_is_our_failure(stage: Stage, monkeypatch: pytest.M
 
 def test_a_program_that_the_image_lacks_is_told(stage: Stage) -> None:
     """The image is the user's choice, and another one may have it."""
-    with pytest.raises(InfrastructureError, match="no-such-program cannot be run"):
+    with pytest.raises(InfrastructureError) as caught:
         stage.open(ECHO, program="no-such-program")
+
+    assert str(caught.value) == (
+        f"sandbox podman, image {IMAGE}: the candidate was not started: "
+        "no-such-program cannot be run"
+    )
 
     assert stage.left == []
 

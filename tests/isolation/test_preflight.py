@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.errors import InfrastructureError
-from pytest_evalarc.isolation import bwrap, engine
+from pytest_evalarc.isolation import bwrap, devices, engine
 from pytest_evalarc.isolation import preflight as preflight_module
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.isolation.command import Names
-from pytest_evalarc.isolation.devices import Devices
+from pytest_evalarc.isolation.devices import DevicePool, Devices
 from pytest_evalarc.isolation.engine import Engine
 from pytest_evalarc.isolation.host import Program
 from pytest_evalarc.isolation.local import Local
@@ -143,7 +143,8 @@ def test_a_barrier_that_is_left_out_is_named(empty: Path, monkeypatch: pytest.Mo
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root owns them")
 def test_borrowed_devices_are_named(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without nodes of its own, a sandbox started by root can change those of the whole machine."""
-    monkeypatch.setattr(bwrap, "make_devices", lambda: Devices(folder=None))
+    monkeypatch.setattr(devices, "make_devices", lambda: Devices(folder=None))
+    monkeypatch.setattr(bwrap, "device_pool", lambda _pid: DevicePool())
     # Other tests look at the usual one at the same time.
     monkeypatch.setattr(preflight_module, "DEVICE", Path("/dev/zero"))
 

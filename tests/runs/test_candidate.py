@@ -75,7 +75,7 @@ def test_the_document_begins_with_its_version(make: Make, source: Path) -> None:
 
     _, path = write_document(folder)
 
-    assert list(json.loads(path.read_bytes()))[:3] == ["schema_version", "batch", "task"]
+    assert list(json.loads(path.read_bytes()))[:2] == ["schema_version", "batch"]
     assert path.read_bytes() == dumps(read_evaluation(folder).to_json())
 
 

@@ -140,6 +140,7 @@ def again_in(evals: Evals, kept: KeptBatch, trial: Trial, result: TrialResult) -
         ({"version": "9"}, "task.version"),
         ({"deadlines": {"grading": 1.0}}, "deadlines_secs.grading"),
         ({}, "sandbox"),
+        ({}, "image"),
     ],
 )
 def test_a_batch_of_another_task_or_boundary_is_refused(
@@ -153,5 +154,7 @@ def test_a_batch_of_another_task_or_boundary_is_refused(
     kept = KeptBatch(evals.folder, evals.plan)
     require_present(kept, evals.task, sandbox="bwrap")
 
+    sandbox = "local" if field == "sandbox" else "bwrap"
+    image = "another" if field == "image" else None
     with pytest.raises(UsageError, match=f"planned with another {field}"):
-        require_present(kept, task, sandbox="local" if field == "sandbox" else "bwrap")
+        require_present(kept, task, sandbox=sandbox, image=image)
