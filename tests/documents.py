@@ -21,8 +21,9 @@ from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.candidate import EvaluationDoc, Made
 from pytest_evalarc.model.grading import CheckRow, Grading, Runtime, StepRow
 from pytest_evalarc.model.isolation import IsolationRecord
+from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.task import Limits, PackRef, TaskRef
-from pytest_evalarc.model.trial import Decision, Execution, Expectations, Outcome, SkillFacts
+from pytest_evalarc.model.trial import Decision, Expectations, SkillFacts
 from pytest_evalarc.runs.draft import Draft
 from tests.evals import Evals
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import tomllib
 from collections.abc import Callable, Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
@@ -33,10 +34,11 @@ from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.candidate import EvaluationDoc
 from pytest_evalarc.model.comparison import Comparison
 from pytest_evalarc.model.grading import CheckStatus
+from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.task import Deadlines, Limits
 from pytest_evalarc.model.trajectory import Trajectory
-from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.packs.durable_kv.pack import DurableKv
 from pytest_evalarc.packs.robot_evidence_review.pack import RobotEvidenceReview
 from pytest_evalarc.packs.support_routing.pack import SupportRouting
@@ -159,7 +161,7 @@ def test_the_page_on_tasks_lists_every_key_that_the_loader_knows(
 
 @pytest.mark.parametrize(("table", "model"), [("deadlines", Deadlines), ("limits", Limits)])
 def test_the_page_on_tasks_tells_the_default_of_every_number(
-    table: str, model: type[Model]
+    table: str, model: type[Deadlines | Limits]
 ) -> None:
     """Who leaves a bound out relies on what the page says it is then."""
     told = {
@@ -167,7 +169,7 @@ def test_the_page_on_tasks_tells_the_default_of_every_number(
         for cells in rows(section(page("docs/tasks.md"), f"### `[{table}]`"))
     }
 
-    assert told == {f"{table}.{name}": field.default for name, field in model.model_fields.items()}
+    assert told == {f"{table}.{name}": usual for name, usual in asdict(model()).items()}
 
 
 @pytest.mark.parametrize(

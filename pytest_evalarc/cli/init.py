@@ -13,9 +13,10 @@ from pytest_evalarc.errors import EvalArcError, UsageError, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import create_trees
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.registry.installed import installed
 from pytest_evalarc.registry.registry import Registry
-from pytest_evalarc.tasks.fields import NAME_HINT, is_name
+from pytest_evalarc.tasks.fields import NAME_HINT
 from pytest_evalarc.tasks.load import TASK_FILE
 from pytest_evalarc.tasks.names import is_reserved
 from pytest_evalarc.tasks.problems import shown_path

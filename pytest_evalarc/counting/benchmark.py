@@ -23,14 +23,9 @@ from pytest_evalarc.model.benchmark import (
     Excluded,
     Mean,
 )
+from pytest_evalarc.model.planned import Outcome, PlannedTrial
 from pytest_evalarc.model.transcript import Load
-from pytest_evalarc.model.trial import (
-    Outcome,
-    PlanDoc,
-    PlannedTrial,
-    TrialResult,
-    Verdict,
-)
+from pytest_evalarc.model.trial import PlanDoc, TrialResult, Verdict
 
 Level: TypeAlias = Literal["enforced", "exploratory", "trusted_local", "mixed"]
 CostFigure: TypeAlias = Literal["tokens", "agent_secs"]

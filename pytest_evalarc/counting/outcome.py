@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.grading import CheckStatus, Grading, StepRow
-from pytest_evalarc.model.trial import Decision, Execution, Outcome, Verdict
+from pytest_evalarc.model.planned import Execution, Outcome
+from pytest_evalarc.model.trial import Decision, Verdict
 
 _NAMES_TOLD = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_evalarc.model.trial import PlannedTrial
+from pytest_evalarc.model.planned import PlannedTrial
 
 
 def planned_trials(configurations: Sequence[str], trials: int) -> tuple[PlannedTrial, ...]:

@@ -21,9 +21,10 @@ from pytest_evalarc.model.candidate import EvaluationDoc
 from pytest_evalarc.model.comparison import Comparison, Side
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.grading import CheckRow, CheckStatus, Grading, StepRow
+from pytest_evalarc.model.planned import Execution
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Trajectory
-from pytest_evalarc.model.trial import Execution, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 
 _SETUP = {CauseKind.PREPARATION.value, CauseKind.PRELAUNCH.value}
 _UNREACHED = {

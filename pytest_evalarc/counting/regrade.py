@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from pytest_evalarc.counting.outcome import decide_outcome, success_of
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.model.grading import Grading
-from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.model.planned import Outcome
+from pytest_evalarc.model.trial import TrialResult
 
 
 def regraded(

@@ -6,9 +6,12 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_evalarc.files.strict import dumps
-from pytest_evalarc.model.base import Model
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.base import Model
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
-
-from pydantic import JsonValue, ValidationError
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.text import printable, without_surrogates
-from pytest_evalarc.model.base import SCHEMA_VERSION, Model
+from pytest_evalarc.model.plain import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue, ValidationError
+
+    from pytest_evalarc.model.base import Model
 
 MAX_DEPTH = 200
 MAX_DIGITS = 4300
@@ -22,7 +25,10 @@ _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|[\[\]{}:]|NaN|-?Infinity|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?', re.DOTALL
 )
 
-M = TypeVar("M", bound=Model)
+_MESSAGES = {"unexpected_keyword_argument": "Extra inputs are not permitted"}
+"""Pydantic says otherwise of a dataclass what a reader need not tell from the same of a model."""
+
+M = TypeVar("M", bound="Model")
 
 
 class _Refused(Exception):  # noqa: N818 - it never leaves this module.
@@ -99,6 +105,8 @@ def as_model(data: bytes, model: type[M], *, where: str) -> M:
     Raises:
         DocumentError: As for `read_model`.
     """
+    from pydantic import ValidationError
+
     value = loads(data, where=where)
     if "schema_version" in model.model_fields and isinstance(value, dict):
         check_version(value, where=where)
@@ -250,5 +258,6 @@ def _misfit(where: str, error: ValidationError) -> DocumentError:
     key = ".".join(str(part) for part in first["loc"]) or "the document"
     found = printable(repr(first["input"]), limit=120)
     more = f" ({len(others)} more keys are wrong)" if others else ""
-    problem = f"{first['msg']}, found {found}{more}"
+    message = _MESSAGES.get(first["type"], first["msg"])
+    problem = f"{message}, found {found}{more}"
     return DocumentError(f"{where}: {printable(key, limit=200)}", problem, _RESTORE)

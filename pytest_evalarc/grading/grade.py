@@ -291,7 +291,7 @@ def _judged(
         with stopwatch:
             return (), pack_rows(task, submission, lab, scope)
     asked = tuple(check for check in task.checks if scope.covers(check.id))
-    task = task.model_copy(update={"checks": asked})
+    task = replace(task, checks=asked)
     with scratch(lab.work, "grading") as root:
         copy = make_copy(task, submission, root)
         own = replace(lab, cancelled=Cancelled(lab.cancelled))

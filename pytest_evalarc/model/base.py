@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-SCHEMA_VERSION = "1.0"
-"""Version of every whole document; the first number changes when a reader would break."""
+from pytest_evalarc.model.plain import SCHEMA_VERSION, Name, Sha256
 
-NAME_PATTERN = r"^[A-Za-z0-9_+-]+$"
-
-Name: TypeAlias = Annotated[
-    str, StringConstraints(pattern=NAME_PATTERN, min_length=1, max_length=100)
+__all__ = [
+    "SCHEMA_VERSION",
+    "Cause",
+    "Count",
+    "Fraction",
+    "JsonObject",
+    "Model",
+    "Name",
+    "Sha256",
 ]
-"""A name that may stand in a node id, a folder and a JSON key alike."""
-
-Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 Fraction: TypeAlias = Annotated[float, Field(ge=0.0, le=1.0)]
 """A rate or a score, within [0, 1]."""

@@ -8,8 +8,9 @@ from pydantic import Field, JsonValue
 
 from pytest_evalarc.model.base import Cause, Model, Name
 from pytest_evalarc.model.grading import Grading
+from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.task import TaskRef
-from pytest_evalarc.model.trial import Outcome, Verdict
+from pytest_evalarc.model.trial import Verdict
 
 
 class Regrade(Model):

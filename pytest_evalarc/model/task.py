@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pytest_evalarc.model.plain import (
+    PART_OF_DOCUMENTS,
+    Constraint,
+    Name,
+    Sha256,
+    require_names,
+    require_positive,
+)
 
-from pytest_evalarc.model.base import Model, Name, Sha256
-
-Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-MiB = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Constraint(gt=0.0, allow_inf_nan=False)]
+MiB = Annotated[int, Constraint(gt=0)]
 
 
-class Deadlines(Model):
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
     """Wall-clock seconds that each stage of a trial may take; finite and above 0."""
+
+    __pydantic_config__ = PART_OF_DOCUMENTS
 
     setup: Seconds = 120.0
     agent: Seconds = 600.0
@@ -23,20 +32,30 @@ class Deadlines(Model):
     check: Seconds = 60.0
     """Bounds each hidden check that names no deadline of its own."""
 
+    def __post_init__(self) -> None:
+        require_positive(astuple(self))
 
-class Limits(Model):
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
     """What every graded process may use."""
 
+    __pydantic_config__ = PART_OF_DOCUMENTS
+
     memory_mib: MiB = 2048
-    processes: Annotated[int, Field(gt=0)] = 256
-    cpus: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
+    processes: Annotated[int, Constraint(gt=0)] = 256
+    cpus: Annotated[float, Constraint(gt=0.0, allow_inf_nan=False)] = 1.0
     tmp_mib: MiB = 512
     output_mib: MiB = 16
     """Both output streams of one process together."""
     disk_mib: MiB = 1024
 
+    def __post_init__(self) -> None:
+        require_positive(astuple(self))
 
-class Check(Model):
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
     """One hidden test file, or one case of a pack: a column of the row of outcomes."""
 
     id: Name
@@ -47,8 +66,12 @@ class Check(Model):
     """Path below the task folder, POSIX style; None for a case of a pack."""
     description: str = ""
 
+    def __post_init__(self) -> None:
+        require_names(self.id, *self.dimensions)
 
-class Edit(Model):
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
     """Replace a text that occurs exactly once in one file of the reference submission."""
 
     file: str
@@ -56,7 +79,8 @@ class Edit(Model):
     replace: str
 
 
-class Mutant(Model):
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
     """A declared fault: the reference submission with edits, or with an overlay copied over it.
 
     One of a pack has neither, for the pack makes it.
@@ -70,14 +94,14 @@ class Mutant(Model):
     overlay: str | None = None
     """Folder below the task folder whose files are copied over the reference submission."""
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def __post_init__(self) -> None:
+        require_names(self.name, self.target)
         if self.edits and self.overlay is not None:
             raise ValueError("a mutant has either edits or an overlay")
-        return self
 
 
-class Expected(Model):
+@dataclass(frozen=True, kw_only=True)
+class Expected:
     """What the task's author expects of a treatment configuration."""
 
     installed: tuple[Name, ...] = ()
@@ -94,15 +118,19 @@ class Expected(Model):
         )
 
 
-class Plugin(Model):
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
     """A plugin that a treatment offers: its name and the folder that holds it."""
 
     name: Name
     root: Path
 
 
-class PackRef(Model):
+@dataclass(frozen=True, kw_only=True)
+class PackRef:
     """The pack that stands in for toolchain, checks and starter, with the seeds to run."""
+
+    __pydantic_config__ = PART_OF_DOCUMENTS
 
     name: Name
     seeds: tuple[int, ...] = (17, 41, 97)
@@ -115,7 +143,8 @@ class PackRef(Model):
     """Whether candidates may have seen the cases."""
 
 
-class TaskBrief(Model):
+@dataclass(frozen=True, kw_only=True)
+class TaskBrief:
     """All that a client may see of a task; hidden checks live in `Task` alone."""
 
     name: Name
@@ -125,8 +154,11 @@ class TaskBrief(Model):
     plugins: tuple[Name, ...] = ()
 
 
-class TaskRef(Model):
+@dataclass(frozen=True, kw_only=True)
+class TaskRef:
     """How documents name a task."""
+
+    __pydantic_config__ = PART_OF_DOCUMENTS
 
     name: Name
     kind: Literal["capability", "regression"]
@@ -135,7 +167,8 @@ class TaskRef(Model):
     pack: PackRef | None = None
 
 
-class Task(Model):
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """A valid task: everything that its folder says, with defaults filled in."""
 
     brief: TaskBrief
@@ -163,7 +196,7 @@ class Task(Model):
     has_solution: bool = False
     sha256: Sha256
     """The content hash over the task, its fixtures and its plugins."""
-    lines: dict[str, int] = {}
+    lines: dict[str, int] = field(default_factory=dict)
     """1-based lines in task.toml: `""` for the top, `checks.<id>`, `mutants.<name>`, `expected`."""
 
     @property

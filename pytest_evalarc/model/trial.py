@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -11,46 +10,11 @@ from pydantic import Field, JsonValue, model_validator
 from pytest_evalarc.model.base import Cause, JsonObject, Model, Name, Sha256
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import TrialIsolation
+from pytest_evalarc.model.planned import Execution, Outcome, PlannedTrial
 from pytest_evalarc.model.task import Deadlines, TaskRef
 from pytest_evalarc.model.transcript import Load, Usage
 
 Verdict = Literal["pass", "fail", "inconclusive"]
-
-
-class Execution(StrEnum):
-    """How a client session ended."""
-
-    COMPLETED = "completed"
-    TIMEOUT = "timeout"
-    CLIENT_ERROR = "client_error"
-    NOT_STARTED = "not_started"
-
-
-class Outcome(StrEnum):
-    """The one place where a planned trial ends."""
-
-    SETUP_FAILURE = "setup_failure"
-    CANCELLED = "cancelled"
-    EXCLUDED_ISOLATION = "excluded_isolation"
-    EXCLUDED_GRADING = "excluded_grading"
-    FAILED = "failed"
-    INCONCLUSIVE = "inconclusive"
-    SUCCEEDED = "succeeded"
-
-
-class PlannedTrial(Model):
-    """One trial of a plan."""
-
-    configuration: Name
-    trial: Annotated[int, Field(ge=1)]
-    round: Annotated[int, Field(ge=1)]
-    order: Annotated[int, Field(ge=1)]
-    """1-based place in its round; the order of configurations alternates between rounds."""
-
-    @property
-    def folder(self) -> str:
-        """Name of the trial's run and result folder."""
-        return f"trial-{self.trial}-{self.configuration}"
 
 
 class PlanDoc(Model):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_evalarc.errors import UsageError
-from pytest_evalarc.model.base import NAME_PATTERN
 from pytest_evalarc.model.controls import AuditMode
+from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import default_eval_root

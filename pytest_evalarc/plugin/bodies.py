@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
+from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import Execution, Outcome, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.grading import CheckRow, Grading

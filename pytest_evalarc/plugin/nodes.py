@@ -14,8 +14,9 @@ import pytest
 from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc, PlannedTrial
+from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.plugin import bodies
 from pytest_evalarc.plugin.entry import active_session
 from pytest_evalarc.plugin.session import EvalSession, TrialHandle

@@ -12,9 +12,10 @@ import pytest
 from pytest_evalarc.counting.recount import require_agreement
 from pytest_evalarc.errors import DocumentError, TaskProblems, UsageError
 from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlannedTrial, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.reporting.batch import Documents
 from pytest_evalarc.reporting.regrade import RegradeReport, write_regrade

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,9 @@ import pytest
 
 from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import EvalArcError, UsageError
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc, PlannedTrial
+from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.plugin.asked import as_client, as_request
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.plugin.timeouts import Timeouts
@@ -220,8 +222,7 @@ class EvalSession:
         """Return a pack task with the seeds that the options give, where they give some."""
         if task.pack is None or not self.request.seeds:
             return task
-        pack = task.pack.model_copy(update={"seeds": self.request.seeds})
-        return task.model_copy(update={"pack": pack})
+        return replace(task, pack=replace(task.pack, seeds=self.request.seeds))
 
     def doubts(self, task: Task) -> tuple[str, ...]:
         """Return what is doubtful in a valid task."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pytest_evalarc.errors import UsageError, nearest
-from pytest_evalarc.model.base import NAME_PATTERN
+from pytest_evalarc.model.plain import NAME_PATTERN
 
 if TYPE_CHECKING:
     import pluggy

@@ -18,13 +18,12 @@ from pytest_evalarc.isolation.host import os_name
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord, TrialIsolation
+from pytest_evalarc.model.planned import Execution, PlannedTrial
 from pytest_evalarc.model.transcript import Usage
 from pytest_evalarc.model.trial import (
-    Execution,
     Expectations,
     ModelRef,
     PlanDoc,
-    PlannedTrial,
     SandboxRef,
     TreatmentRef,
     TrialResult,

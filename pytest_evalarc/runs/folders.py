@@ -15,7 +15,7 @@ from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.model.trial import PlannedTrial
+from pytest_evalarc.model.planned import PlannedTrial
 
 
 def default_eval_root() -> Path:

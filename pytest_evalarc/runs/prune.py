@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pytest_evalarc.errors import DocumentError, UsageError
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.model.audit import AuditPlan
-from pytest_evalarc.model.base import NAME_PATTERN
 from pytest_evalarc.model.candidate import CandidatePlan
+from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.runs.folders import Folders, require_own
 

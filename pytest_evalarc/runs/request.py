@@ -14,8 +14,9 @@ from pydantic import JsonValue
 from pytest_evalarc.errors import DocumentError, UsageError, nearest
 from pytest_evalarc.files.strict import loads
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.model.base import NAME_PATTERN, JsonObject
+from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.controls import AuditMode
+from pytest_evalarc.model.plain import NAME_PATTERN
 
 AUDITS: tuple[AuditMode, ...] = ("full", "fast")
 ConfigurationChoice = Literal["both", "with", "without", "noise"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.model.base import Model
 
@@ -29,14 +31,21 @@ def require_same(
         raise UsageError(where, f"the batch was planned with another {field}", hint)
 
 
-def difference(kept: Model, wanted: Model) -> str | None:
+def difference(kept: object, wanted: object) -> str | None:
     """Return the first field in which two documents of a kind differ, as `task.content_hash`."""
-    for name in type(wanted).model_fields:
+    for name in _fields(wanted):
         before, now = getattr(kept, name), getattr(wanted, name)
-        if isinstance(before, Model) and isinstance(now, Model) and type(before) is type(now):
+        if type(before) is type(now) and _fields(now):
             inner = difference(before, now)
             if inner is not None:
                 return f"{name}.{inner}"
         elif before != now:
             return name
     return None
+
+
+def _fields(value: object) -> tuple[str, ...]:
+    """Return the fields of a document or of a part of one; of all else there are none."""
+    if isinstance(value, Model):
+        return tuple(type(value).model_fields)
+    return tuple(field.name for field in fields(value)) if is_dataclass(value) else ()

@@ -17,8 +17,8 @@ from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.submission import LEFT_OUT, is_editable
 from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.controls import REFERENCE, STARTER
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlannedTrial
 from pytest_evalarc.treatments.protocol import Staged
 
 

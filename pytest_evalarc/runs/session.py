@@ -18,8 +18,8 @@ from pytest_evalarc.isolation.command import Ended, Exit, Policy, Wrapped
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.isolation.supervise import Watch, supervise
+from pytest_evalarc.model.planned import Execution
 from pytest_evalarc.model.transcript import Transcript
-from pytest_evalarc.model.trial import Execution
 from pytest_evalarc.runs.redaction import SECRET_BYTES
 from pytest_evalarc.treatments.protocol import Staged
 

@@ -29,9 +29,10 @@ from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.grading import Grading
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Plugin, Task
 from pytest_evalarc.model.transcript import Transcript
-from pytest_evalarc.model.trial import PlanDoc, PlannedTrial, TrialResult
+from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.evidence import keep_evidence, keep_submission, keep_traceback, told

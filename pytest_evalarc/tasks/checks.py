@@ -9,9 +9,10 @@ from typing import NamedTuple
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.manifest import EntryType
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Check
 from pytest_evalarc.tasks.checkfiles import CheckFiles
-from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, is_name, twins
+from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, twins
 from pytest_evalarc.tasks.names import is_reserved_item
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.trees import read_tree

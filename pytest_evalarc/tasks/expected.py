@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 from pytest_evalarc.errors import nearest
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin
-from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, is_name, twins
+from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, keys_of, twins
 from pytest_evalarc.tasks.plugins import plugins_in, skills_of
 from pytest_evalarc.tasks.problems import shown_path
 from pytest_evalarc.tasks.trees import normalised, relative_flaw
@@ -51,8 +52,8 @@ def read_expected(top: Table, plugins: tuple[Plugin, ...], folder: Path) -> Expe
         folder: Where plugins are named from; `not_…` may name any skill there.
     """
     table = top.table("expected")
-    table.refuse_unknown(tuple(Expected.model_fields))
-    expected = Expected(**{name: table.names(name) for name in Expected.model_fields})
+    table.refuse_unknown(keys_of(Expected))
+    expected = Expected(**{name: table.names(name) for name in keys_of(Expected)})
     if table.data and "plugins" not in top:
         top.tell("expected", "stands without plugins, so nothing can be expected", "add `plugins`")
         return expected

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.model.base import NAME_PATTERN
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.toml import Key
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 NAME_HINT = "use letters, digits, `_`, `+` and `-`, 100 at most"
 
@@ -154,10 +157,9 @@ class Table:
         self.tell(name, f"must be {wanted}, found {described(self.data[name])}", hint)
 
 
-def is_name(value: str) -> bool:
-    """Whether a string may stand in a node id, a folder and a JSON key alike."""
-    # `$` alone would also match before a newline at the end.
-    return len(value) <= 100 and re.fullmatch(NAME_PATTERN, value) is not None
+def keys_of(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    """Return the keys of a table that is read as a dataclass."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast
@@ -15,6 +16,7 @@ from pytest_evalarc.errors import SubmissionError, TaskError, TaskProblems, near
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import (
     Deadlines,
     Limits,
@@ -24,7 +26,7 @@ from pytest_evalarc.model.task import (
     TaskBrief,
 )
 from pytest_evalarc.tasks.expected import read_expected, read_plugins
-from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, is_name
+from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, keys_of
 from pytest_evalarc.tasks.fixtures import read_fixtures
 from pytest_evalarc.tasks.graded import Graded, graded_by_pack, read_graded
 from pytest_evalarc.tasks.names import is_pytest_mark, is_reserved
@@ -251,20 +253,21 @@ def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
 
 def _read_deadlines(top: Table) -> Deadlines:
     table = top.table("deadlines")
-    fields = Deadlines.model_fields
-    table.refuse_unknown(tuple(fields))
-    return Deadlines(**{name: table.number(name, field.default) for name, field in fields.items()})
+    defaults = asdict(Deadlines())
+    table.refuse_unknown(keys_of(Deadlines))
+    return Deadlines(**{name: table.number(name, default) for name, default in defaults.items()})
 
 
 def _read_limits(top: Table, defaults: Limits) -> Limits:
     table = top.table("limits")
-    known = defaults.model_dump()
-    table.refuse_unknown(tuple(known))
+    table.refuse_unknown(keys_of(Limits))
     return Limits(
-        **{
-            name: (table.integer if isinstance(default, int) else table.number)(name, default)
-            for name, default in known.items()
-        }
+        memory_mib=table.integer("memory_mib", defaults.memory_mib),
+        processes=table.integer("processes", defaults.processes),
+        cpus=table.number("cpus", defaults.cpus),
+        tmp_mib=table.integer("tmp_mib", defaults.tmp_mib),
+        output_mib=table.integer("output_mib", defaults.output_mib),
+        disk_mib=table.integer("disk_mib", defaults.disk_mib),
     )
 
 
@@ -298,7 +301,7 @@ def _read_pack(
     # Only a valid task keeps it, so a name that was told may stand as any other.
     ref = PackRef(
         name=name or "unnamed",
-        seeds=table.integers("seeds", PackRef.model_fields["seeds"].default),
+        seeds=table.integers("seeds", PackRef.seeds),
         language=language or "unnamed",
         version=info.version if info else "",
         domain=info.domain if info else "",

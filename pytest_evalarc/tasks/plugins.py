@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Plugin
-from pytest_evalarc.tasks.fields import is_name
 
 
 def plugins_in(folder: Path) -> tuple[Plugin, ...]:

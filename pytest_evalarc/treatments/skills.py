@@ -14,6 +14,7 @@ from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.isolation.layout import RunLayout
+from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin, Task
 from pytest_evalarc.model.transcript import Transcript
 from pytest_evalarc.model.trial import (
@@ -24,7 +25,6 @@ from pytest_evalarc.model.trial import (
     TreatmentRef,
     Verdict,
 )
-from pytest_evalarc.tasks.fields import is_name
 from pytest_evalarc.tasks.plugins import skills_of
 from pytest_evalarc.treatments.prelaunch import require_no_skills, require_untouched_home
 from pytest_evalarc.treatments.protocol import Evidence, Staged

@@ -8,7 +8,7 @@ import pytest
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import dumps
-from pytest_evalarc.model.trial import Outcome
+from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.reporting.batch import write_document
 from tests.documents import audit, evaluation, result_of, write_trials
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,14 +14,13 @@ from pytest_evalarc.counting.plan import planned_trials
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.isolation import TrialIsolation
+from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.task import Deadlines, TaskRef
 from pytest_evalarc.model.transcript import Load, Usage
 from pytest_evalarc.model.trial import (
     Decision,
-    Execution,
     Expectations,
     ModelRef,
-    Outcome,
     PlanDoc,
     SkillFacts,
     TrialResult,
@@ -438,7 +438,7 @@ def test_noise_is_compared_when_it_is_the_treatment_of_the_batch() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"task": TASK.model_copy(update={"content_hash": "e" * 64})}, "task content hash is"),
+        ({"task": replace(TASK, content_hash="e" * 64)}, "task content hash is"),
         ({"mode": WITH}, "configuration is 'with-symposium', planned 'without-symposium'"),
         ({"client": Versioned(name="codex")}, "client is 'codex', planned 'fast-claude'"),
         ({"model": ModelRef(name="other")}, "model is 'other', planned 'big'"),

@@ -8,7 +8,8 @@ import pytest
 
 from pytest_evalarc.counting.outcome import code_view, decide_outcome, success_of
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.trial import Decision, Execution, Outcome
+from pytest_evalarc.model.planned import Execution, Outcome
+from pytest_evalarc.model.trial import Decision
 
 COMPLETED = Execution.COMPLETED
 CRASH = Cause(kind="worker_crash")

@@ -8,7 +8,8 @@ from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.counting.recount import EditedError, of_audit, of_result, require_agreement
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.model.planned import Outcome
+from pytest_evalarc.model.trial import TrialResult
 from tests.documents import result_of, write_trials
 
 

@@ -7,16 +7,9 @@ import pytest
 from pytest_evalarc.counting.regrade import differences, regraded
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.isolation import TrialIsolation
+from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.task import Deadlines
-from pytest_evalarc.model.trial import (
-    Decision,
-    Execution,
-    Expectations,
-    ModelRef,
-    Outcome,
-    TrialResult,
-    Versioned,
-)
+from pytest_evalarc.model.trial import Decision, Expectations, ModelRef, TrialResult, Versioned
 
 CODE = {"hidden": {"a": "pass"}}
 

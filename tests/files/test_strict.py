@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,16 @@ from pydantic import JsonValue
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.strict import dumps, loads, read_model
 from pytest_evalarc.model.base import Model
+from pytest_evalarc.model.plain import PART_OF_DOCUMENTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the documents of these tests."""
+
+    __pydantic_config__ = PART_OF_DOCUMENTS
+
+    words: tuple[str, ...] = ()
 
 
 class Note(Model):
@@ -23,6 +34,7 @@ class Note(Model):
     schema_version: str
     count: int
     words: tuple[str, ...] = ()
+    part: Part = Part()
 
 
 json_values = st.recursive(
@@ -152,6 +164,22 @@ def test_a_document_that_does_not_fit_is_told_by_file_and_key(
     assert caught.value.where.startswith(f"{path}: {where}")
     assert problem in caught.value.problem
     assert caught.value.hint
+
+
+def test_a_key_too_much_is_told_alike_of_a_document_and_of_a_part(tmp_path: Path) -> None:
+    """Pydantic words it in two ways, and a reader would look for the difference."""
+    problems = []
+    for text in (
+        '{"schema_version": "1.0", "count": 3, "size": 1}',
+        '{"schema_version": "1.0", "count": 3, "part": {"size": 1}}',
+    ):
+        path = tmp_path / "note.json"
+        path.write_text(text, "utf-8")
+        with pytest.raises(DocumentError) as raised:
+            read_model(path, Note)
+        problems.append(raised.value.problem)
+
+    assert problems == ["Extra inputs are not permitted, found 1"] * 2
 
 
 def test_a_missing_document_is_told_as_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -445,7 +446,7 @@ def shared(tmp_path_factory, staged) -> tuple[Bench, Task]:
 
 
 def replace_fmt(task: Task) -> Task:
-    return task.model_copy(update={"fmt_check": False})
+    return replace(task, fmt_check=False)
 
 
 @pytest.mark.slow

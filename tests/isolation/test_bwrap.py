@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -367,4 +368,4 @@ def test_the_record_names_program_and_enforcers() -> None:
     assert record.version is not None
     assert record.sha256 is not None
     assert record.limits["tmp_mib"] == "tmpfs"
-    assert set(record.limits) == set(Limits.model_fields)
+    assert set(record.limits) == {field.name for field in fields(Limits)}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import json
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord
-from pytest_evalarc.model.trial import Outcome, PlanDoc, TrialResult
+from pytest_evalarc.model.planned import Outcome
+from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting import batch
 from pytest_evalarc.reporting.batch import read_benchmark, write_document, write_documents
 from pytest_evalarc.runs.plan import make_audit_plan, make_plan
@@ -132,7 +134,7 @@ def test_a_row_of_another_audit_is_refused(evals: Evals, damage: str) -> None:
     folder = write_audit_rows(evals)
     document = control(evals, "reference")
     if damage == "task":
-        other = document.task.model_copy(update={"content_hash": "1" * 64})
+        other = replace(document.task, content_hash="1" * 64)
         document = control(evals, "starter").model_copy(update={"task": other})
     write_model(folder / "rows/starter.json", document)
 

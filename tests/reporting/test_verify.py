@@ -19,9 +19,10 @@ from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import dumps, read_model
 from pytest_evalarc.model.audit import Audit
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Checkpoint
-from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.regrade import write_regrade
 from pytest_evalarc.reporting.verify import verify

@@ -14,8 +14,9 @@ import pytest
 
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import UsageError
+from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.transcript import Load
-from pytest_evalarc.model.trial import Execution, Outcome, TrialResult
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.runs.plan import check_host, planned_client
 from pytest_evalarc.runs.request import ClientLabel
 from pytest_evalarc.runs.session import session_env

@@ -13,7 +13,7 @@ import pytest
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.tree import remove_tree
-from pytest_evalarc.model.trial import PlannedTrial
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.runs.folders import Folders, default_eval_root
 
 ENTRY = PlannedTrial(configuration="with-skills", trial=3, round=3, order=2)

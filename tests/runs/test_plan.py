@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_an_audit_plan_names_each_case_with_its_dimensions_and_each_mutant(tmp_p
 def test_the_oracle_needs_a_solution_to_play(tmp_path: Path) -> None:
     """Otherwise it would play the bare starter, and look like a solution that fails."""
     task = Evals(tmp_path).task
-    unsolved = task.model_copy(update={"has_solution": False})
+    unsolved = replace(task, has_solution=False)
 
     check_plan(task, oracle(), Skills())
     check_plan(unsolved, nop(), Skills())

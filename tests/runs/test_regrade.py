@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,8 +150,8 @@ def test_a_batch_of_another_task_or_boundary_is_refused(
     """Both gradings stand in one table, so both must mean the same."""
     deadlines = change.pop("deadlines", {})
     assert isinstance(deadlines, dict)
-    changed = {"deadlines": evals.task.deadlines.model_copy(update=deadlines)}
-    task = evals.task.model_copy(update={**change, **changed})
+    changed = {"deadlines": replace(evals.task.deadlines, **deadlines)}
+    task = replace(evals.task, **{**change, **changed})
     kept = KeptBatch(evals.folder, evals.plan)
     require_present(kept, evals.task, sandbox="bwrap")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evalarc.model.trial import Outcome, TrialResult
+from pytest_evalarc.model.planned import Outcome
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.runs.trial import Trial
 from tests.evals import SOLUTION, Evals, shell
 from tests.needs import needs_bwrap

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_evalarc.isolation.command import Ended, Exit
+from pytest_evalarc.model.planned import Execution
 from pytest_evalarc.model.transcript import Completion, Transcript
-from pytest_evalarc.model.trial import Execution
 from pytest_evalarc.runs.session import execution_of
 
 DONE = Completion(is_error=False)

@@ -17,7 +17,8 @@ from pytest_evalarc import __version__
 from pytest_evalarc.clients.embedded.client import client_sha256
 from pytest_evalarc.errors import DocumentError, InfrastructureError, SubmissionError
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.trial import Execution, Outcome, TrialResult
+from pytest_evalarc.model.planned import Execution, Outcome
+from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import read_benchmark
 from pytest_evalarc.runs import session
 from pytest_evalarc.runs.trial import cancelled, read_transcript, run_trial
