@@ -277,7 +277,7 @@ class Evals:
 
     @cached_property
     def plan(self) -> PlanDoc:
-        return make_plan(self.task, self.request, self.label, sandbox=self.request.sandbox)
+        return make_plan(self.task, self.request, self.label, sandbox=self.request.sandbox).document
 
     @property
     def folder(self) -> Path:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from pytest_evalarc.isolation.command import Command, Exit
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.task import TaskBrief
-from pytest_evalarc.model.transcript import Transcript
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.base import JsonObject
+    from pytest_evalarc.model.transcript import Transcript
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,15 +10,17 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.devices import device_pool
 from pytest_evalarc.isolation.host import Program, find_bwrap
-from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.isolation import IsolationRecord
 
 INSIDE_ID = "65534"
 """User and group id inside: nobody's."""
@@ -113,6 +115,8 @@ class Bwrap(HostPrograms):
     def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
         """Return version, digest and the enforcer of each limit."""
         program = self._program
+        from pytest_evalarc.model.isolation import IsolationRecord
+
         return IsolationRecord(
             level="enforced",
             sandbox=self.name,

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_evalarc.errors import InfrastructureError, UsageError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.isolation import IsolationRecord
 
 
 @dataclass(frozen=True, kw_only=True)

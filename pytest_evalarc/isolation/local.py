@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.host import os_name
-from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.isolation import IsolationRecord
 
 
 class Local(HostPrograms):
@@ -30,6 +34,8 @@ class Local(HostPrograms):
 
     def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
         """Return a record that says there was no boundary."""
+        from pytest_evalarc.model.isolation import IsolationRecord
+
         return IsolationRecord(
             level="trusted_local",
             sandbox=self.name,

@@ -10,10 +10,10 @@ import pytest
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import TrialResult
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.grading import CheckRow, Grading
+    from pytest_evalarc.model.trial import TrialResult
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
 
 

@@ -94,7 +94,7 @@ def _parameter(metafunc: pytest.Metafunc, subject: _Subject, names: Sequence[str
         and not isinstance(subject.trial, EvalArcError)
         and is_allowed(metafunc.config)
     ):
-        deadlines = subject.trial.plan.deadlines_secs
+        deadlines = subject.trial.task.deadlines
         allowed_s = deadlines.setup + deadlines.agent + deadlines.grading + GRACE_S
         marks.append(pytest.mark.timeout(allowed_s))
     return pytest.param(*(values[name] for name in names), id=subject.id, marks=marks)

@@ -16,11 +16,11 @@ from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.plugin import bodies
 from pytest_evalarc.plugin.entry import active_session
 from pytest_evalarc.plugin.session import EvalSession, TrialHandle
 from pytest_evalarc.plugin.timeouts import allow
+from pytest_evalarc.runs.plan import Plan
 
 
 class Leaf(NamedTuple):
@@ -201,7 +201,7 @@ def _reference(group: Group, task: Task) -> Iterator[EvalItem]:
         yield EvalItem.new(group, Leaf(check.id, bodies.reference, "audit", at, check.id))
 
 
-def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
+def _configurations(client: Group, task: Task, plan: Plan) -> Iterator[Group]:
     deadlines = task.deadlines
     for configuration in plan.configurations:
         trials = Group.new(client, configuration, 1, partial(_trials, task=task, plan=plan))
@@ -209,7 +209,7 @@ def _configurations(client: Group, task: Task, plan: PlanDoc) -> Iterator[Group]
         yield trials
 
 
-def _trials(configuration: Group, task: Task, plan: PlanDoc) -> Iterator[Group]:
+def _trials(configuration: Group, task: Task, plan: Plan) -> Iterator[Group]:
     evals = _evals(configuration)
     # Shared by all trials: a batch may have thousands.
     items = partial(_items, leaves=tuple(leaves(task, treated=is_treated(configuration.name))))

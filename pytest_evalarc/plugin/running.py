@@ -92,7 +92,7 @@ class Runs:
                     TrialResult,
                     produce,
                     lost=lambda error: cancelled(
-                        handle.plan, handle.entry, trial.client, error, folder=handle.folder
+                        trial.plan, handle.entry, trial.client, error, folder=handle.folder
                     ),
                     given_up=self._evals.timeouts.expired,
                 )
@@ -113,7 +113,7 @@ class Runs:
         Raises:
             UsageError: The client has nothing to play, or cannot be treated that way.
         """
-        client = planned_client(handle.plan, self._evals.registry.clients.get)
+        client = planned_client(handle.plan.document, self._evals.registry.clients.get)
         treatment = handle.plan.treatment
         check_plan(
             handle.task,
@@ -132,16 +132,17 @@ class Runs:
         folder = self._evals.folders.trials(handle.task.name, handle.plan.client)
         if folder not in self._kept_plans:
             self._evals.folders.open_results(folder)
-            require_same(once(folder / "plan.json", PlanDoc, lambda: handle.plan), handle.plan)
+            plan = handle.plan.document
+            require_same(once(folder / "plan.json", PlanDoc, lambda: plan), plan)
             self._kept_plans.add(folder)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
         treatment = handle.plan.treatment
         return Trial(
-            plan=handle.plan,
+            plan=handle.plan.document,
             entry=handle.entry,
             task=handle.task,
-            client=planned_client(handle.plan, self._evals.registry.clients.get),
+            client=planned_client(handle.plan.document, self._evals.registry.clients.get),
             treatment=self._evals.registry.treatments.get(treatment) if treatment else None,
             batch=self.batch(sandbox),
             folder=handle.folder,

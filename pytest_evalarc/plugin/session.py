@@ -19,14 +19,13 @@ from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import EvalArcError, UsageError
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.plugin.asked import as_client, as_request
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.plugin.timeouts import Timeouts
 from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import Folders
-from pytest_evalarc.runs.plan import make_plan
+from pytest_evalarc.runs.plan import Plan, make_plan
 from pytest_evalarc.runs.request import DEFAULT_SANDBOX, ClientLabel, Request, sandbox_name
 from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
 
@@ -47,7 +46,7 @@ NO_CLIENTS = ("validate", "audit", "submission")
 class TrialHandle:
     """One trial of a plan: lazy, run at most once by whichever process asks first."""
 
-    def __init__(self, evals: EvalSession, task: Task, plan: PlanDoc, entry: PlannedTrial) -> None:
+    def __init__(self, evals: EvalSession, task: Task, plan: Plan, entry: PlannedTrial) -> None:
         self.task = task
         self.plan = plan
         self.entry = entry
@@ -116,7 +115,7 @@ class EvalSession:
         self.options = options
         self.timeouts = Timeouts()
         self._tasks: dict[Path, Task | EvalArcError] = {}
-        self._plans: dict[tuple[str, str], PlanDoc] = {}
+        self._plans: dict[tuple[str, str], Plan] = {}
         self._handles: dict[tuple[str, str, str], TrialHandle] = {}
 
     @classmethod
@@ -264,7 +263,7 @@ class EvalSession:
         known = {client.label: client for client in self.request.clients}
         return known.get(label) or as_client(label, self.config, self.options, self.registry)
 
-    def plan(self, task: Task, label: ClientLabel) -> PlanDoc:
+    def plan(self, task: Task, label: ClientLabel) -> Plan:
         """Return the planned trials of a task and client."""
         key = (task.name, label.label)
         if key not in self._plans:
@@ -274,11 +273,11 @@ class EvalSession:
             )
         return self._plans[key]
 
-    def plan_of(self, task: Task, label: str) -> PlanDoc:
+    def plan_of(self, task: Task, label: str) -> Plan:
         """Return the planned trials of a task and the client behind a label."""
         return self.plan(task, self._label(label))
 
-    def handle(self, task: Task, plan: PlanDoc, entry: PlannedTrial) -> TrialHandle:
+    def handle(self, task: Task, plan: Plan, entry: PlannedTrial) -> TrialHandle:
         """Return the handle on one trial, the same for all who ask."""
         key = (task.name, plan.client, entry.folder)
         if key not in self._handles:

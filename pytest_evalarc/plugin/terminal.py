@@ -203,7 +203,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     lines = [f"plan: {_counted(len(handles), 'trial')}"]
     worst_s = 0.0
     for (task, client), plan in plans.items():
-        deadlines = plan.deadlines_secs
+        deadlines = plan.task.deadlines
         each_s = deadlines.setup + deadlines.agent + deadlines.grading
         chosen = [handle.entry for handle in handles if handle.plan is plan]
         worst_s += each_s * len(chosen)

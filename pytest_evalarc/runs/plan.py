@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_evalarc.counting.plan import planned_trials
 from pytest_evalarc.errors import SetupError, UsageError
-from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.plain import SCHEMA_VERSION
+from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.runs.request import ClientLabel, Request
 
 if TYPE_CHECKING:
     from pytest_evalarc.clients.protocol import Client
     from pytest_evalarc.model.audit import AuditPlan
+    from pytest_evalarc.model.trial import PlanDoc
     from pytest_evalarc.treatments.protocol import Treatment
 
 DEFAULT_TREATMENT = "skills"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The trials that a request asks of a task with one client, as collecting needs them."""
+
+    task: Task
+    request: Request
+    label: ClientLabel
+    sandbox: str
+    image: str | None
+    """Of a sandbox of images; None of every other."""
+    configurations: tuple[str, ...]
+    """In the order of the first round."""
+    trials: tuple[PlannedTrial, ...]
+
+    @property
+    def client(self) -> str:
+        """The client's label."""
+        return self.label.label
+
+    @property
+    def treatment(self) -> str | None:
+        """The treatment; None for a task that offers no plugin."""
+        return treatment_name(self.task, self.request)
+
+    @cached_property
+    def document(self) -> PlanDoc:
+        """The plan as plan.json has it: what runs needs all of it."""
+        from pytest_evalarc.model.trial import PlanDoc
+
+        return PlanDoc(
+            schema_version=SCHEMA_VERSION,
+            batch=self.request.batch,
+            task=self.task.ref,
+            client=self.client,
+            client_kind=self.label.kind,
+            model=self.label.model,
+            settings=self.label.settings,
+            command=self.label.command,
+            key_env=self.label.key_env,
+            treatment=self.treatment,
+            deadlines_secs=self.task.deadlines,
+            sandbox=self.sandbox,
+            image=self.image,
+            trials=self.trials,
+        )
 
 
 def treatment_name(task: Task, request: Request) -> str | None:
@@ -41,23 +91,17 @@ def configurations(task: Task, request: Request) -> tuple[str, ...]:
 
 def make_plan(
     task: Task, request: Request, label: ClientLabel, *, sandbox: str, image: str | None = None
-) -> PlanDoc:
+) -> Plan:
     """Return every trial of a task with one client: a function of options and task alone."""
-    return PlanDoc(
-        schema_version=SCHEMA_VERSION,
-        batch=request.batch,
-        task=task.ref,
-        client=label.label,
-        client_kind=label.kind,
-        model=label.model,
-        settings=label.settings,
-        command=label.command,
-        key_env=label.key_env,
-        treatment=treatment_name(task, request),
-        deadlines_secs=task.deadlines,
+    names = configurations(task, request)
+    return Plan(
+        task=task,
+        request=request,
+        label=label,
         sandbox=sandbox,
         image=image,
-        trials=planned_trials(configurations(task, request), request.trials),
+        configurations=names,
+        trials=planned_trials(names, request.trials),
     )
 
 

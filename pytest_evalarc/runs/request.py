@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_evalarc.errors import DocumentError, UsageError, nearest
 from pytest_evalarc.files.strict import loads
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.model.plain import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from pytest_evalarc.model.base import JsonObject
 
 AUDITS: tuple[AuditMode, ...] = ("full", "fast")
 ConfigurationChoice = Literal["both", "with", "without", "noise"]

@@ -18,12 +18,12 @@ def pytest_unconfigure(config):
 """
 EVALS = ("pydantic", "pytest_evalarc.plugin.nodes", "pytest_evalarc.plugin.session")
 RUNS = (
-    *("filelock", "jinja2", "psutil", "pytest_evalarc.counting.audit"),
+    *("filelock", "jinja2", "psutil", "pydantic", "pytest_evalarc.counting.audit"),
     *("pytest_evalarc.grading.grade", "pytest_evalarc.model.audit"),
     *("pytest_evalarc.model.benchmark", "pytest_evalarc.plugin.running"),
     "pytest_evalarc.reporting",
 )
-"""What only running needs."""
+"""What only running needs; schemas are most of what a start would take in time and memory."""
 
 
 def loaded(project: Project, *arguments: str, heavy: tuple[str, ...] = EVALS) -> str:

@@ -32,7 +32,7 @@ from tests.evals import Evals
 
 def plan_of(evals: Evals, label: str = "oracle") -> PlanDoc:
     client = ClientLabel(label=label, kind="oracle")
-    return make_plan(evals.task, evals.request, client, sandbox="bwrap")
+    return make_plan(evals.task, evals.request, client, sandbox="bwrap").document
 
 
 def write_batch(evals: Evals, label: str = "oracle") -> Path:

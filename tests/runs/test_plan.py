@@ -67,7 +67,7 @@ def test_the_kept_plan_equals_the_plan_that_was_made(tmp_path: Path) -> None:
     evals.trial()
 
     made = make_plan(evals.task, evals.request, evals.label, sandbox="bwrap")
-    assert read_model(evals.folder / "plan.json", PlanDoc) == made == evals.plan
+    assert read_model(evals.folder / "plan.json", PlanDoc) == made.document == evals.plan
 
 
 def test_an_audit_plan_names_each_case_with_its_dimensions_and_each_mutant(tmp_path: Path) -> None:

@@ -8,18 +8,19 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pytest_evalarc import __version__
 from pytest_evalarc.clients.protocol import ClientBase, Needs, Plays, Script, Watcher
-from pytest_evalarc.clients.stream import CompletionWatch, read_stream
 from pytest_evalarc.errors import InfrastructureError, UsageError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.isolation.command import Command, Exit
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.task import TaskBrief
-from pytest_evalarc.model.transcript import Transcript
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.base import JsonObject
+    from pytest_evalarc.model.transcript import Transcript
 
 _PLAYER = "player.py"
 
@@ -48,8 +49,8 @@ class Embedded(ClientBase):
     """Settings that it takes; they decide its script, not its command."""
     version: str = __version__
     needs: Needs = field(default_factory=Needs)
-    reader: Callable[..., Transcript] = read_stream
-    """Reads what it prints: `(stream, *, true_bytes)` to a transcript."""
+    reader: Callable[..., Transcript] | None = None
+    """Reads what it prints: `(stream, *, true_bytes)` to a transcript; None: it is our stream."""
 
     @property
     def embedded(self) -> bool:
@@ -78,6 +79,8 @@ class Embedded(ClientBase):
 
     def watcher(self) -> Watcher:
         """Return what looks for the completion event of a new session."""
+        from pytest_evalarc.clients.stream import CompletionWatch
+
         return CompletionWatch()
 
     def launch(
@@ -108,7 +111,9 @@ class Embedded(ClientBase):
 
     def read(self, stdout: Path, exit: Exit, layout: RunLayout) -> Transcript:  # noqa: ARG002
         """Return what the player, or the session it repeated, reported."""
-        return self.reader(stdout, true_bytes=exit.stdout_bytes)
+        from pytest_evalarc.clients.stream import read_stream
+
+        return (self.reader or read_stream)(stdout, true_bytes=exit.stdout_bytes)
 
 
 def _document(script: Script, *, skill_folder: str) -> bytes:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_evalarc.clients.embedded.client import Embedded
 from pytest_evalarc.clients.protocol import Plays
-from pytest_evalarc.clients.stream import read_stream
 from pytest_evalarc.errors import SetupError
-from pytest_evalarc.model.transcript import Transcript
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.transcript import Transcript
 
 _TRANSCRIPT = "transcript.jsonl"
 _TREE = "submission"
@@ -24,11 +26,12 @@ class Recording:
     tree: Path
 
 
-def replay(reader: Callable[..., Transcript] = read_stream) -> Embedded:
+def replay(reader: Callable[..., Transcript] | None = None) -> Embedded:
     """Return the client that repeats the session of its setting `recording`.
 
     Args:
-        reader: Reads the recorded stream; another client's recording needs that client's.
+        reader: Reads the recorded stream; another client's recording needs that client's, and None
+            reads one of ours.
     """
     return Embedded(name="replay", plays=Plays.RECORDING, settings=("recording",), reader=reader)
 
