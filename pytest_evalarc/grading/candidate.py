@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tomli
@@ -12,6 +12,7 @@ import tomli
 from pytest_evalarc.errors import SubmissionError, nearest
 from pytest_evalarc.files.manifest import EntryType, Manifest
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.grading.kept import spelled
 from pytest_evalarc.grading.submission import Submission
 from pytest_evalarc.isolation.command import Names
@@ -37,6 +38,16 @@ class Candidate:
     """What of it is copied and run."""
     command: tuple[str, ...]
     """Template of its command."""
+
+    def copied(self, folder: Path) -> Candidate:
+        """Return this candidate, copied to a folder.
+
+        Raises:
+            SubmissionError: It changed while it was copied.
+        """
+        manifest = self.submission.manifest
+        copy_tree(self.submission.root, manifest, folder)
+        return replace(self, submission=Submission(root=folder, manifest=manifest))
 
 
 def is_skipped(path: str) -> bool:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import copy_tree
-from pytest_evalarc.grading.candidate import as_candidate, filled_command, named_command
+from pytest_evalarc.grading.candidate import Candidate, as_candidate, filled_command, named_command
 from pytest_evalarc.grading.lab import STARTUP_S, SYSTEM_PATH, PackLab, require, scratch
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Pack
 from pytest_evalarc.grading.scope import EVERYTHING, Scope
@@ -53,16 +52,8 @@ def pack_rows(
     cases = [case for case in declared_cases(task, pack) if scope.covers(case.id, case.seed)]
     candidate = as_candidate(submission, language_of(task, pack))
     with scratch(lab.work, "pack") as root:
-        workspace = root / "candidate"
-        copy_tree(candidate.submission.root, candidate.submission.manifest, workspace)
-        bench = _Bench(
-            task=task,
-            pack=pack,
-            lab=lab,
-            root=root,
-            workspace=workspace,
-            command=candidate.command,
-        )
+        candidate = candidate.copied(root / "candidate")
+        bench = _Bench(task=task, pack=pack, lab=lab, root=root, candidate=candidate)
         bench.check_command()
         # A sandbox dies with the thread that started it, so threads outlive every session.
         with ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="case") as pool:
@@ -128,6 +119,7 @@ class _Finding:
 class _Folders(NamedTuple):
     """The folders of one case, which all of its sessions share, and what they may touch."""
 
+    workspace: Path
     state: Path
     tmp: Path
     policy: Policy
@@ -141,9 +133,8 @@ class _Bench:
     pack: Pack
     lab: PackLab
     root: Path
-    workspace: Path
-    command: tuple[str, ...]
-    """Template of the candidate's command."""
+    candidate: Candidate
+    """A copy of what was submitted."""
     started_s: float = field(default_factory=time.monotonic)
 
     def row(self, case: Case) -> CheckRow:
@@ -190,15 +181,19 @@ class _Bench:
         return min(time.monotonic() + case_s, self.started_s + self.task.deadlines.grading)
 
     def _folders(self, folder: Path) -> _Folders:
-        """Make the state folder of a case, and a temporary one where the sandbox has none."""
+        """Make the state folder of a case; without a boundary, it has all to itself."""
         state = folder / "state"
         state.mkdir()
         tmp = self.lab.sandbox.private_tmp
         if tmp is not None:
-            return _Folders(state, tmp, self._policy.also(write=(state,)))
+            policy = self._policy.also(write=(state,))
+            return _Folders(self.candidate.submission.root, state, tmp, policy)
+        # Nothing keeps the candidate from leaving there what another case would find.
+        own = self.candidate.copied(folder / "candidate").submission.root
         tmp = folder / "tmp"
         tmp.mkdir()
-        return _Folders(state, tmp, self._policy.also(write=(state, tmp)))
+        policy = self._policy.also(read=(own,), write=(state, tmp))
+        return _Folders(own, state, tmp, policy)
 
     def check_command(self) -> None:
         """Refuse a command whose program is not there, before any case is charged with it.
@@ -206,15 +201,18 @@ class _Bench:
         Raises:
             SubmissionError: It is not.
         """
-        filled_command(self.command, self._names(self.root / "state"))
+        self._command(self.candidate.submission.root, self.root / "state")
 
-    def _names(self, state: Path) -> Names:
+    def _command(self, workspace: Path, state: Path) -> tuple[str, ...]:
+        return filled_command(self.candidate.command, self._names(workspace, state))
+
+    def _names(self, workspace: Path, state: Path) -> Names:
         """Return what the candidate calls its things where it runs."""
         interpreter = self.lab.interpreter
         host = Names(
             word=interpreter.word,
             program=str(interpreter.program),
-            workspace=self.workspace,
+            workspace=workspace,
             state=state,
             reads=(interpreter.program, *interpreter.reads),
             path=SYSTEM_PATH,
@@ -224,19 +222,18 @@ class _Bench:
     @cached_property
     def _policy(self) -> Policy:
         """What every session may touch; each case adds folders of its own."""
-        reads = self._names(self.root / "state").reads
+        workspace = self.candidate.submission.root
         return Policy(
-            read=(self.workspace, *reads),
+            read=(workspace, *self._names(workspace, self.root / "state").reads),
             deny_read=self.lab.deny_read,
             limits=self.task.limits,
             reserved_mib=self.lab.interpreter.reserved_mib,
         )
 
     def _open(self, case: _Folders, bounds: Bounds) -> CandidateSession:
-        names = self._names(case.state)
         command = Command(
-            argv=filled_command(self.command, names),
-            cwd=names.workspace,
+            argv=self._command(case.workspace, case.state),
+            cwd=self._names(case.workspace, case.state).workspace,
             env={
                 "PATH": os.pathsep.join(SYSTEM_PATH),
                 "LANG": "C.UTF-8",

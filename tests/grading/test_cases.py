@@ -20,6 +20,7 @@ from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.isolation.command import Command, Policy
+from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.model.pack import Language, PackInfo
 from pytest_evalarc.model.task import Deadlines, Limits, PackRef, Task, TaskBrief
 from tests.needs import needs, needs_bwrap
@@ -71,11 +72,11 @@ class Bench:
 
     folder: object
 
-    def rows(self, pack, code=ECHO, *, jobs=2, **task):
+    def rows(self, pack, code=ECHO, *, jobs=2, sandbox=None, **task):
         candidate = self.folder / "submitted"
         write_tree(candidate, {"main.py": code.encode()}, replace=True)
         lab = PackLab(
-            sandbox=Bwrap(),
+            sandbox=sandbox or Bwrap(),
             toolchain=Python(),
             interpreter=Python().interpreter(Path),
             pack=pack,
@@ -179,6 +180,28 @@ def test_a_candidate_cannot_write_to_its_own_code(bench):
         return CaseVerdict(verdicts={"echo": reply == 30})
 
     assert {row.status for row in bench.rows(TinyPack({"denied": denied}), code)} == {"passed"}
+
+
+def test_without_a_boundary_each_case_has_a_copy_of_its_own(bench):
+    """What one leaves in its working folder must not be there for another."""
+    code = (
+        "import pathlib, sys\n"
+        "kept = pathlib.Path('kept')\n"
+        "input()\n"
+        "print('true' if kept.exists() else 'false', flush=True)\n"
+        "kept.touch()\n"
+    )
+
+    def look(case, open_session):
+        session = open_session()
+        found = session.ask("is it there?")
+        session.end("eof")
+        return CaseVerdict(verdicts={"echo": found is False})
+
+    pack = TinyPack({"first": look, "second": look})
+    rows = bench.rows(pack, code, jobs=1, sandbox=Local())
+
+    assert [row.status for row in rows] == ["passed"] * 4
 
 
 def test_the_environment_of_a_candidate_is_ours_alone(bench, monkeypatch):
