@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evalarc.errors import UsageError, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
+from pytest_evalarc.model.pack import Language
 from pytest_evalarc.model.task import Mutant
 
 WHOLE = ("reference", "starter")
+ENTRIES = {"python": "main.py", "javascript": "main.js"}
+"""The file that a candidate is started with, by language."""
+
+
+def two_languages(
+    *, python: tuple[str, ...] = (), javascript: tuple[str, ...] = ()
+) -> dict[str, Language]:
+    """Return Python and JavaScript, each with the further arguments of its candidates."""
+    bare = ("{python}", "-I", "-S", "-B")
+    return {
+        "python": Language(toolchain="python", command=(*bare, "{workspace}/main.py", *python)),
+        "javascript": Language(
+            toolchain="node", command=("{node}", "{workspace}/main.js", *javascript)
+        ),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +52,9 @@ class Controls:
 
     folder: Path
     """Has `<language>/reference` and `<language>/starter`."""
-    entry: Mapping[str, str]
-    """The file that the faults edit, by language."""
     faults: Sequence[Fault]
+    entry: Mapping[str, str] = field(default_factory=lambda: ENTRIES)
+    """The file that the faults edit, by language."""
 
     def files(self, name: str, language: str) -> dict[str, bytes]:
         """Return the files of a control by their POSIX paths.

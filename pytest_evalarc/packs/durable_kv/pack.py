@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.grading.pack import Case, CaseVerdict, Session
 from pytest_evalarc.grading.session import canonical
-from pytest_evalarc.model.pack import Language, PackInfo
-from pytest_evalarc.packs.controls import Controls
+from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.packs.controls import Controls, two_languages
 from pytest_evalarc.packs.durable_kv.cases import DIMENSIONS, Script, cases
 from pytest_evalarc.packs.durable_kv.faults import FAULTS
 from pytest_evalarc.packs.durable_kv.oracle import Oracle
@@ -23,7 +23,6 @@ SHOWN = 300
 
 CONTROLS = Controls(
     folder=FOLDER / "candidates",
-    entry={"python": "main.py", "javascript": "main.js"},
     faults=FAULTS,
 )
 
@@ -47,19 +46,7 @@ class DurableKv:
         },
         cases=DIMENSIONS,
         mutants=[fault.mutant for fault in FAULTS],
-        languages={
-            "python": Language(
-                toolchain="python",
-                command=(
-                    *("{python}", "-I", "-S", "-B"),
-                    *("{workspace}/main.py", "{state}/store.db"),
-                ),
-            ),
-            "javascript": Language(
-                toolchain="node",
-                command=("{node}", "{workspace}/main.js", "{state}/store.json"),
-            ),
-        },
+        languages=two_languages(python=("{state}/store.db",), javascript=("{state}/store.json",)),
     )
 
     def cases(self, seed: int) -> Sequence[Case]:

@@ -12,8 +12,8 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Session
 from pytest_evalarc.grading.session import canonical
 from pytest_evalarc.model.base import JsonObject
-from pytest_evalarc.model.pack import Language, PackInfo
-from pytest_evalarc.packs.controls import Controls
+from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.packs.controls import Controls, two_languages
 from pytest_evalarc.packs.robot_evidence_review.cases import VIEWS, cases
 from pytest_evalarc.packs.robot_evidence_review.faults import FAULTS
 from pytest_evalarc.packs.robot_evidence_review.oracle import expected_report, judge
@@ -35,7 +35,6 @@ WEIGHTS = {
 
 CONTROLS = Controls(
     folder=FOLDER / "candidates",
-    entry={"python": "main.py", "javascript": "main.js"},
     faults=FAULTS,
 )
 
@@ -52,13 +51,7 @@ class RobotEvidenceReview:
         weights=WEIGHTS,
         cases={name: tuple(WEIGHTS) for name in VIEWS},
         mutants=[fault.mutant for fault in FAULTS],
-        languages={
-            "python": Language(
-                toolchain="python",
-                command=("{python}", "-I", "-S", "-B", "{workspace}/main.py"),
-            ),
-            "javascript": Language(toolchain="node", command=("{node}", "{workspace}/main.js")),
-        },
+        languages=two_languages(),
         request_bytes=REQUEST_BYTES,
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Session
-from pytest_evalarc.model.pack import Language, PackInfo
-from pytest_evalarc.packs.controls import Controls
+from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.packs.controls import Controls, two_languages
 from pytest_evalarc.packs.support_routing.cases import CASES, Content, cases
 from pytest_evalarc.packs.support_routing.episode import Episode
 from pytest_evalarc.packs.support_routing.faults import FAULTS
@@ -32,7 +32,6 @@ A smaller bound would let a candidate break the harness with its own notes.
 
 CONTROLS = Controls(
     folder=FOLDER / "candidates",
-    entry={"python": "main.py", "javascript": "main.js"},
     faults=FAULTS,
 )
 
@@ -53,13 +52,7 @@ class SupportRouting:
         weights=WEIGHTS,
         cases=dict.fromkeys(CASES, tuple(WEIGHTS)),
         mutants=[fault.mutant for fault in FAULTS],
-        languages={
-            "python": Language(
-                toolchain="python",
-                command=("{python}", "-I", "-S", "-B", "{workspace}/main.py"),
-            ),
-            "javascript": Language(toolchain="node", command=("{node}", "{workspace}/main.js")),
-        },
+        languages=two_languages(),
         request_bytes=REQUEST_BYTES,
     )
 
