@@ -56,9 +56,11 @@ def scope_of(task: Task, control: str, mode: AuditMode) -> Scope:
     """Return what of a control's row an audit needs.
 
     Whether the reference is flaky shows with one seed as well as with many. A mutant is detected
-    in its target dimension or not at all, so a fast audit looks nowhere else.
+    in its target dimension or not at all, so a fast audit looks nowhere else; and a starter that
+    fails with one seed has failed.
     """
-    if control == REFERENCE_REPEAT and task.pack is not None:
+    is_short = control == REFERENCE_REPEAT or (control == STARTER and mode == "fast")
+    if is_short and task.pack is not None:
         return Scope(seeds=task.pack.seeds[:1])
     targets = {mutant.name: mutant.target for mutant in task.mutants}
     if mode == "full" or control not in targets:
@@ -76,4 +78,7 @@ def _graded(
     except (SubmissionError, ValueError) as error:
         # The second is an edit that does not apply, as when the task changed since it was read.
         return ungradable(task, lab, Cause(kind="control", detail=printable(str(error))))
-    return grade(task, submission, lab, scope=scope)
+    grading = grade(task, submission, lab, scope=scope)
+    if control == STARTER and scope != EVERYTHING and grading.code_passed:
+        return grade(task, submission, lab)
+    return grading

@@ -86,6 +86,9 @@ def test_a_fast_audit_runs_only_what_decides_detection_and_says_so(
     assert audit["task"]["pack"]["seeds"] == [17, 41]
     assert not (packed.results / "support/audit/b/rows/reference-repeat.json").exists()
     assert all(mutant["margin_any"] is not None for mutant in audit["mutants"])
+    starter = audit["starter"]
+    assert starter["failed_something"] is True
+    assert {row["seed"] for row in starter["evaluation"]["cases"]} == {17}
 
 
 def test_a_fault_that_slips_through_names_the_cases_that_should_have_caught_it(
@@ -339,3 +342,16 @@ def test_an_environment_that_fails_gives_nulls_and_fails_the_run(
     assert {row["status"] for row in reference["cases"]} == {"environment_error"}
     assert {verdict for row in reference["cases"] for verdict in row["verdicts"].values()} == {None}
     assert {mutant["class"] for mutant in audit["mutants"]} == {"invalid"}
+
+
+def test_a_starter_that_passes_with_one_seed_is_tried_with_all_of_them(
+    packed: Project, pytester: pytest.Pytester
+) -> None:
+    """A fast audit must not blame a starter for what it has not looked at."""
+    override(packed, "starter", PACK.control("reference", "python")["main.py"])
+
+    session = run(packed, pytester, "-k", "starter", "--evalarc-audit=fast", "--evalarc-seeds=1,2")
+
+    assert session.words(FILE)["audit::starter"] == "FAILED"
+    cases = document(packed, "audit/b/audit.json")["starter"]["evaluation"]["cases"]
+    assert {row["seed"] for row in cases} == {1, 2}
