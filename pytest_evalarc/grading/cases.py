@@ -56,7 +56,10 @@ def pack_rows(
         bench = _Bench(task=task, pack=pack, lab=lab, root=root, candidate=candidate)
         bench.check_command()
         # A sandbox dies with the thread that started it, so threads outlive every session.
-        with ThreadPoolExecutor(max_workers=lab.jobs, thread_name_prefix="case") as pool:
+        with (
+            lab.sandbox.threads(task.limits) as join,
+            ThreadPoolExecutor(lab.jobs, thread_name_prefix="case", initializer=join) as pool,
+        ):
             return tuple(pool.map(bench.row, cases))
 
 

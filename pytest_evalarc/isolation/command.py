@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -165,6 +166,12 @@ class HostPrograms:
         """Return the host's names."""
         return host
 
+    def threads(self, limits: Limits) -> AbstractContextManager[Callable[[], None]]:
+        """Return a manager of threads that are under the limits themselves."""
+        from pytest_evalarc.isolation.limits import Joined
+
+        return Joined(limits)
+
 
 class Sandbox(Protocol):
     """Turns a command and a policy into what the host starts: an argv prefix, nothing more."""
@@ -202,6 +209,13 @@ class Sandbox(Protocol):
 
     def names(self, host: Names) -> Names:
         """Return what a candidate's things are called inside, given what the host calls them."""
+        ...
+
+    def threads(self, limits: Limits) -> AbstractContextManager[Callable[[], None]]:
+        """Return what surrounds the life of threads that start processes under these limits.
+
+        It gives what each of them calls first. Threads may do without: it only saves time.
+        """
         ...
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -111,6 +112,10 @@ class Engine:
     def remedy(self) -> str:
         """What to do where it does not start."""
         return f"see that `{self.name} run --rm {self.image} true` works, or use another sandbox"
+
+    def threads(self, limits: Limits) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG002
+        """Return nothing to do: the engine starts the container, whoever asks it to."""
+        return nullcontext(lambda: None)
 
     def names(self, host: Names) -> Names:
         """Return the names of a container; nothing of the host's interpreter is there."""

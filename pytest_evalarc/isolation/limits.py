@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import itertools
 import os
 import threading
@@ -140,6 +141,17 @@ class Group:
             ("memory", "memory.swap.max", "0"),
             ("cpu", "cpu.max", f"{quota} {CPU_PERIOD_US}"),
         )
+
+    def enter(self) -> None:
+        """Put this thread into the group, and so whatever it starts from now on.
+
+        Raises:
+            OSError: The kernel refused it, or its version knows no threads of groups.
+        """
+        if self._version != "cgroup-v1":
+            raise OSError(errno.ENOTSUP, "only version 1 has threads in groups of their own")
+        for folder in set(self._folders.values()):
+            (folder / "tasks").write_text(str(threading.get_native_id()), "ascii")
 
     @property
     def is_empty(self) -> bool:
@@ -278,8 +290,11 @@ def apply(argv: Sequence[str], limits: Limits, *, reserved_mib: int = 0) -> Limi
         InfrastructureError: A control group that should be writable is not.
     """
     pool = _pool(os.getpid())
-    group = pool.take(limits) if pool is not None else None
-    entrances = group.entrances if group is not None else ()
+    own = _thread.group if _thread.limits == limits else None
+    group = own or (pool.take(limits) if pool is not None else None)
+    entrances = group.entrances if group is not None and own is None else ()
+    if own is not None:
+        _set_again(own, limits)
     by_group = "memory" in pool_controllers()
     prefix = (
         *("/bin/sh", "-c", _JOIN, "limits"),
@@ -293,8 +308,57 @@ def apply(argv: Sequence[str], limits: Limits, *, reserved_mib: int = 0) -> Limi
     return Limited(
         argv=(*prefix, *argv),
         ran_out_of_memory=lambda: group.ran_out_of_memory,
-        release=lambda: pool.give_back(group),
+        release=lambda: None if own is not None else pool.give_back(group),
     )
+
+
+def _set_again(group: Group, limits: Limits) -> None:
+    try:
+        group.set(limits)
+    except OSError as error:
+        raise InfrastructureError("limits", f"a thread's control group: {error}") from error
+
+
+class Joined:
+    """Threads that are in groups of their own: what they start is born under its limits.
+
+    A process that joins a group makes the kernel wait for all others, ten milliseconds at times;
+    one that a member starts need not join. Use it around the whole life of the threads.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._groups: list[Group] = []
+
+    def __enter__(self) -> Callable[[], None]:
+        """Return what each of the threads calls first; never the main one, which goes on."""
+        return self._join
+
+    def __exit__(self, *_: object) -> None:
+        """Give the groups back; the threads have ended."""
+        pool = _pool(os.getpid())
+        while pool is not None and self._groups:
+            pool.give_back(self._groups.pop())
+
+    def _join(self) -> None:
+        pool = _pool(os.getpid())
+        # Where a thread cannot join, each process does as everywhere else, and tells what is wrong.
+        with contextlib.suppress(OSError, InfrastructureError):
+            if pool is not None:
+                group = pool.take(self._limits)
+                self._groups.append(group)
+                group.enter()
+                _thread.group, _thread.limits = group, self._limits
+
+
+class _Thread(threading.local):
+    """The group that this thread is in, and the limits of it."""
+
+    group: Group | None = None
+    limits: Limits | None = None
+
+
+_thread = _Thread()
 
 
 def pool_controllers() -> frozenset[str]:

@@ -3,8 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -12,7 +15,14 @@ from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.isolation.command import Policy
-from pytest_evalarc.isolation.limits import Group, GroupPool, Hierarchy, enforced_by, hierarchy
+from pytest_evalarc.isolation.limits import (
+    Group,
+    GroupPool,
+    Hierarchy,
+    Joined,
+    enforced_by,
+    hierarchy,
+)
 from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.model.task import Limits
 from tests.isolation.programs import (
@@ -29,6 +39,7 @@ from tests.isolation.programs import (
 from tests.needs import needs_bwrap
 
 MIB = 1 << 20
+T = TypeVar("T")
 
 SANDBOX = pytest.mark.parametrize("sandbox", [pytest.param("bwrap", marks=needs_bwrap), "local"])
 ALLOCATE = "import sys; x = b'x' * (int(sys.argv[1]) << 20); print(len(x))"
@@ -142,6 +153,81 @@ def test_memory_is_bounded_by_rlimit_where_there_are_no_groups(
     assert exceeds.exit.status != 0
     assert b"MemoryError" in exceeds.stderr
     assert not exceeds.exit.out_of_memory
+
+
+class JoinedThread:
+    """A thread that is in a group of its own, to run things in."""
+
+    def __init__(self, **values: float) -> None:
+        self.limits = Limits(**values)
+
+    def run(self, *functions: Callable[[], T]) -> list[T]:
+        with (
+            Joined(self.limits) as join,
+            ThreadPoolExecutor(max_workers=1, initializer=join) as pool,
+        ):
+            return [pool.submit(function).result() for function in functions]
+
+
+needs_threads_in_groups = pytest.mark.skipif(
+    getattr(hierarchy(), "version", None) != "cgroup-v1",
+    reason="no control groups of version 1, which threads can be in",
+)
+
+
+@needs_threads_in_groups
+def test_what_a_thread_in_a_group_starts_need_not_join_one() -> None:
+    """Joining makes the kernel wait for everybody, which costs more than all else of a start."""
+    thread = JoinedThread(memory_mib=64)
+    other = Limits(memory_mib=128)
+
+    inside, under_others = thread.run(
+        lambda: limiting.apply(("true",), thread.limits).argv,
+        lambda: limiting.apply(("true",), other).argv,
+    )
+
+    assert not [word for word in inside if word.endswith("cgroup.procs")]
+    assert [word for word in under_others if word.endswith("cgroup.procs")]
+    assert [
+        word
+        for word in limiting.apply(("true",), thread.limits).argv
+        if word.endswith("cgroup.procs")
+    ]
+
+
+@pytest.mark.slow
+@needs_threads_in_groups
+@needs_memory_group
+@SANDBOX
+def test_memory_is_bounded_for_what_a_thread_in_a_group_starts(sandbox: str) -> None:
+    """The kernel must end the process, and never the harness whose thread is in the group."""
+    allocate = partial(limited, sandbox, memory_mib=64)
+
+    small, large, again = JoinedThread(memory_mib=64).run(
+        lambda: allocate(python(ALLOCATE, 20)),
+        lambda: allocate(python(ALLOCATE, 192)),
+        lambda: allocate(python(ALLOCATE, 20)),
+    )
+
+    assert (small.exit.status, small.exit.out_of_memory) == (0, False)
+    assert large.exit.out_of_memory
+    assert (again.exit.status, again.exit.out_of_memory) == (0, False)
+
+
+@pytest.mark.slow
+@needs_threads_in_groups
+@needs_pids_group
+@SANDBOX
+def test_processes_are_bounded_for_what_a_thread_in_a_group_starts(sandbox: str) -> None:
+    """The thread itself counts for none of them."""
+    mark = marker()
+
+    (ran,) = JoinedThread(processes=20).run(
+        lambda: limited(sandbox, python(FORK_BOMB, mark), processes=20)
+    )
+
+    assert 18 <= int(ran.lines[0]) <= 21
+    assert living(mark) == []
 
 
 def test_the_record_says_what_enforces_each_limit_without_groups(no_groups: None) -> None:
