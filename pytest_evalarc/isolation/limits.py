@@ -12,6 +12,7 @@ import errno
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -319,6 +320,14 @@ def _set_again(group: Group, limits: Limits) -> None:
         raise InfrastructureError("limits", f"a thread's control group: {error}") from error
 
 
+def _await_empty(group: Group) -> None:
+    """Wait until the kernel has let go of a thread that has ended, which takes it a moment."""
+    until_s = time.monotonic() + 1.0
+    with contextlib.suppress(OSError):
+        while not group.is_empty and time.monotonic() < until_s:
+            time.sleep(0.001)
+
+
 class Joined:
     """Threads that are in groups of their own: what they start is born under its limits.
 
@@ -338,7 +347,9 @@ class Joined:
         """Give the groups back; the threads have ended."""
         pool = _pool(os.getpid())
         while pool is not None and self._groups:
-            pool.give_back(self._groups.pop())
+            group = self._groups.pop()
+            _await_empty(group)
+            pool.give_back(group)
 
     def _join(self) -> None:
         pool = _pool(os.getpid())

@@ -195,6 +195,24 @@ def test_what_a_thread_in_a_group_starts_need_not_join_one() -> None:
     ]
 
 
+@needs_threads_in_groups
+def test_groups_of_threads_are_used_again() -> None:
+    """A group that is lost with each control would be thousands by the end of a night."""
+    place = hierarchy()
+    assert place is not None
+    folder = place.parents["memory"]
+
+    def groups() -> set[str]:
+        return {path.name for path in folder.glob(f"{limiting.GROUP_PREFIX}{os.getpid()}-*")}
+
+    JoinedThread(memory_mib=64).run(lambda: None)
+    before = groups()
+    for _ in range(20):
+        JoinedThread(memory_mib=64).run(lambda: None)
+
+    assert groups() == before
+
+
 @pytest.mark.slow
 @needs_threads_in_groups
 @needs_memory_group
