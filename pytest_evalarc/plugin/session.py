@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.running import Runs
 
 DEFAULT_CLIENT = "oracle"
+RECENT = 16
+"""Results in memory at once, so that a batch of any size takes no more."""
 NO_CLIENTS = ("validate", "audit", "submission")
 """What may follow the task file in a node id and is no client."""
 
@@ -52,7 +56,7 @@ class TrialHandle:
         self.entry = entry
         self._evals = evals
         self._sandbox: Sandbox | None = None
-        self._result: TrialResult | None = None
+        self._seen: Callable[[], TrialResult | None] = lambda: None
 
     def use(self, sandbox: Sandbox) -> None:
         """Run the trial in this sandbox, should it be this process that runs it."""
@@ -81,10 +85,13 @@ class TrialHandle:
     @property
     def result(self) -> TrialResult:
         """The finished trial; asking runs it if nobody has."""
-        if self._result is None:
+        result = self._seen()
+        if result is None:
             sandbox = self._sandbox or self._evals.default_sandbox
-            self._result = self._evals.runs.trial(self, sandbox)
-        return self._result
+            result = self._evals.runs.trial(self, sandbox)
+            self._seen = weakref.ref(result)
+            self._evals.recent.append(result)
+        return result
 
     @property
     def grading(self) -> Grading | None:
@@ -114,6 +121,8 @@ class EvalSession:
         self.registry = registry
         self.options = options
         self.timeouts = Timeouts()
+        self.recent: deque[TrialResult] = deque(maxlen=RECENT)
+        """Kept because their items come one after another; all others are read again if need be."""
         self._tasks: dict[Path, Task | EvalArcError] = {}
         self._plans: dict[tuple[str, str], Plan] = {}
         self._handles: dict[tuple[str, str, str], TrialHandle] = {}
