@@ -122,8 +122,8 @@ class _Finding:
 class _Folders(NamedTuple):
     """The folders of one case, which all of its sessions share, and what they may touch."""
 
-    workspace: Path
-    state: Path
+    names: Names
+    """What the candidate calls them."""
     tmp: Path
     policy: Policy
 
@@ -189,14 +189,14 @@ class _Bench:
         state.mkdir()
         tmp = self.lab.sandbox.private_tmp
         if tmp is not None:
-            policy = self._policy.also(write=(state,))
-            return _Folders(self.candidate.submission.root, state, tmp, policy)
+            names = self._names(self.candidate.submission.root, state)
+            return _Folders(names, tmp, self._policy.also(write=(state,)))
         # Nothing keeps the candidate from leaving there what another case would find.
         own = self.candidate.copied(folder / "candidate").submission.root
         tmp = folder / "tmp"
         tmp.mkdir()
         policy = self._policy.also(read=(own,), write=(state, tmp))
-        return _Folders(own, state, tmp, policy)
+        return _Folders(self._names(own, state), tmp, policy)
 
     def check_command(self) -> None:
         """Refuse a command whose program is not there, before any case is charged with it.
@@ -204,10 +204,8 @@ class _Bench:
         Raises:
             SubmissionError: It is not.
         """
-        self._command(self.candidate.submission.root, self.root / "state")
-
-    def _command(self, workspace: Path, state: Path) -> tuple[str, ...]:
-        return filled_command(self.candidate.command, self._names(workspace, state))
+        names = self._names(self.candidate.submission.root, self.root / "state")
+        filled_command(self.candidate.command, names)
 
     def _names(self, workspace: Path, state: Path) -> Names:
         """Return what the candidate calls its things where it runs."""
@@ -235,8 +233,8 @@ class _Bench:
 
     def _open(self, case: _Folders, bounds: Bounds) -> CandidateSession:
         command = Command(
-            argv=self._command(case.workspace, case.state),
-            cwd=self._names(case.workspace, case.state).workspace,
+            argv=filled_command(self.candidate.command, case.names),
+            cwd=case.names.workspace,
             env={
                 "PATH": os.pathsep.join(SYSTEM_PATH),
                 "LANG": "C.UTF-8",

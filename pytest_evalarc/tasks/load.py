@@ -81,12 +81,8 @@ def load_task(
     Raises:
         TaskProblems: Every problem of the task, each with its file and line.
     """
-    path = folder / TASK_FILE
-    try:
-        document = read_toml(path, where=shown_path(path, root))
-    except TaskError as error:
-        raise TaskProblems((error,)) from error
-    problems = Problems(document, path=path, root=root)
+    document = _read_document(folder / TASK_FILE, root)
+    problems = Problems(document, path=folder / TASK_FILE, root=root)
     top = Table(problems, document.data)
     top.refuse_unknown(_KEYS)
     _check_folder_name(folder, problems)
@@ -109,17 +105,19 @@ def load_task(
     version = top.text("version", "0.1.0")
     fmt_check = top.flag("fmt_check")
     tags = _read_tags(top)
-    code = info.code if info else None
-    sha256 = _hash_or_tell(problems, folder, fixtures=fixtures, plugins=plugins, code=code)
+    sha256 = _hash_or_tell(
+        problems, folder, fixtures=fixtures, plugins=plugins, code=info.code if info else None
+    )
     if problems.found:
         raise TaskProblems(tuple(problems.found))
+    brief = TaskBrief(
+        name=folder.name,
+        prompt=prompt,
+        agent_deadline_s=deadlines.agent,
+        plugins=tuple(plugin.name for plugin in plugins),
+    )
     return Task(
-        brief=TaskBrief(
-            name=folder.name,
-            prompt=prompt,
-            agent_deadline_s=deadlines.agent,
-            plugins=tuple(plugin.name for plugin in plugins),
-        ),
+        brief=brief,
         kind=cast("Literal['capability', 'regression']", kind),
         version=version,
         root=folder,
@@ -140,6 +138,13 @@ def load_task(
         sha256=sha256,
         lines=_lines(document, graded),
     )
+
+
+def _read_document(path: Path, root: Path) -> TomlDocument:
+    try:
+        return read_toml(path, where=shown_path(path, root))
+    except TaskError as error:
+        raise TaskProblems((error,)) from error
 
 
 def is_foreign(folder: Path) -> bool:

@@ -77,3 +77,5 @@ def test_a_loop_of_links_comes_to_an_end(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
 
     require_visible(tmp_path / "a", Policy(read=(tmp_path,)))
+    with pytest.raises(SetupError, match="lies where no session sees it"):
+        require_visible(tmp_path / "a", Policy())
