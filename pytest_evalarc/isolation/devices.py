@@ -22,6 +22,8 @@ from pytest_evalarc.files.tree import remove_tree
 
 NAMES = ("null", "zero", "full", "random", "urandom", "tty")
 MODE = 0o666
+TIMES = (0, 0)
+"""Of last use and of last change: the same for every node."""
 PREFIX = "pytest-evalarc-dev-"
 
 
@@ -43,11 +45,18 @@ class Devices:
             for word in ("--dev-bind", str(self.folder / name), f"/dev/{name}")
         )
 
-    @property
-    def are_as_new(self) -> bool:
-        """Whether nobody took away a right to them."""
+    def renew(self) -> bool:
+        """Make them as new, if nobody took a right away or attached something; return whether.
+
+        A sandbox owns its nodes: what it left on one, be it the time that it claims to have been
+        changed, would tell the next sandbox something.
+        """
         paths = [f"{self.folder}/{name}" for name in NAMES]
-        return all(stat.S_IMODE(os.stat(path).st_mode) == MODE for path in paths)  # noqa: PTH116
+        for path in paths:
+            if stat.S_IMODE(os.stat(path).st_mode) != MODE or os.listxattr(path):  # noqa: PTH116
+                return False
+            os.utime(path, TIMES)
+        return True
 
 
 class DevicePool:
@@ -75,7 +84,7 @@ class DevicePool:
         if devices.folder is None:
             return
         with contextlib.suppress(OSError):
-            if devices.are_as_new:
+            if devices.renew():
                 with self._lock:
                     self._free.append(devices)
                 return
@@ -125,7 +134,8 @@ def make_devices() -> Devices:
         for name in NAMES:
             node = f"{folder}/{name}"
             os.mknod(node, stat.S_IFCHR | MODE, _number(name))
-            os.chmod(node, MODE)  # noqa: PTH101 - as above.
+            os.chmod(node, MODE)  # noqa: PTH101 - many starts, and a Path costs more.
+            os.utime(node, TIMES)
         with (folder / "null").open("wb"):
             return Devices(folder=folder)
     except OSError:

@@ -52,6 +52,38 @@ def test_nodes_are_used_again_unless_a_sandbox_has_changed_them() -> None:
 
 
 @as_root
+def test_nodes_with_something_attached_are_not_used_again() -> None:
+    """An attribute could carry a message from one sandbox to the next."""
+    pool = DevicePool()
+    devices = pool.take()
+    assert devices.folder is not None
+    try:
+        os.setxattr(devices.folder / "null", "trusted.message", b"1")
+    except OSError:
+        pytest.skip("the file system of temporary files has no such attributes")
+
+    pool.give_back(devices)
+
+    assert not devices.folder.exists()
+    pool.close()
+
+
+@pytest.mark.slow
+@needs_bwrap
+@as_root
+def test_a_sandbox_leaves_no_message_on_its_nodes() -> None:
+    """Nodes are used again, and their owner inside may set when they were last changed."""
+    leave = "for node in null zero full; do touch -d @123456 /dev/$node; done; "
+    look = "stat -c %Y /dev/null /dev/zero /dev/full"
+
+    left = run(Bwrap(), shell(leave + look))
+    found = run(Bwrap(), shell(look))
+
+    assert left.lines == ["123456"] * 3
+    assert found.lines == ["0"] * 3
+
+
+@as_root
 def test_nodes_that_a_killed_harness_left_are_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
