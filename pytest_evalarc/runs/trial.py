@@ -231,7 +231,7 @@ def _prepare(trial: Trial, draft: Draft) -> Ready:
     program = trial.batch.client_program(trial.plan.client, trial.client)
     command = _command(trial, lab, tools, staged, program)
     draft.redaction = Redaction(command.secrets)
-    policy = _policy(trial, tools, staged, program)
+    policy = _policy(trial, lab, tools, staged, program)
     if sandbox.name != "local":
         require_visible(Path(command.argv[0]), policy)
     draft.policy = policy_document(policy)
@@ -319,11 +319,14 @@ def _env(trial: Trial, tools: Tools, staged: Staged | None) -> dict[str, str]:
     return {**ours, **given}
 
 
-def _policy(trial: Trial, tools: Tools, staged: Staged | None, program: Path) -> Policy:
+def _policy(
+    trial: Trial, lab: FileLab | PackLab, tools: Tools, staged: Staged | None, program: Path
+) -> Policy:
     reads = (trial.layout.root, program, python_home(), tools.root, *tools.reads)
     return Policy(
         read=(*reads, *trial.client.needs.reads, *(staged.reads if staged else ())),
-        deny_read=trial.batch.deny_read,
+        # What judges is denied to the client too: a pack's code holds its references.
+        deny_read=lab.deny_read,
         write=trial.layout.writable,
         domains=trial.client.needs.domains,
         limits=trial.task.limits,

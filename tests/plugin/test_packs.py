@@ -355,3 +355,21 @@ def test_a_starter_that_passes_with_one_seed_is_tried_with_all_of_them(
     assert session.words(FILE)["audit::starter"] == "FAILED"
     cases = document(packed, "audit/b/audit.json")["starter"]["evaluation"]["cases"]
     assert {row["seed"] for row in cases} == {1, 2}
+
+
+def test_a_session_cannot_read_the_code_of_its_pack(
+    packed: Project, pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    """It holds the references, and a package of a third party can be installed anywhere."""
+    code = tmp_path / "installed"
+    code.mkdir()
+    override(packed, "nobody", b"")
+    conftest = packed.root / "conftest.py"
+    elsewhere = f"name='other', code=__import__('pathlib').Path({str(code)!r})"
+    conftest.write_text(conftest.read_text().replace('name="other"', elsewhere))
+
+    session = run(packed, pytester, "-m", "evalarc_trial", "--evalarc-client=nop")
+
+    assert session.words(FILE)["nop::baseline::trial-001::run"] == "PASSED"
+    policy = document(packed, "nop/b/trial-1-baseline/bwrap.json")
+    assert str(code) in policy["filesystem"]["denyRead"]
