@@ -28,6 +28,10 @@ from tests.needs import needs, needs_bwrap
 pytestmark = [pytest.mark.slow, needs_bwrap]
 
 ECHO = "import sys\nfor line in sys.stdin: sys.stdout.write(line); sys.stdout.flush()\n"
+ECHO_IN_NODE = (
+    "require('readline').createInterface({ input: process.stdin })"
+    ".on('line', (line) => console.log(line))"
+)
 SEEDS = (17, 41)
 COMMAND = ("{python}", "-I", "-S", "-B", "{workspace}/main.py", "{state}")
 
@@ -277,7 +281,7 @@ def test_a_candidate_in_node_starts_where_memory_is_bounded_by_rlimit(tmp_path, 
     node.stage(tmp_path / "node")
     interpreter = node.interpreter(lambda: tmp_path / "node")
     command = Command(
-        argv=(str(interpreter.program), "-e", "process.stdin.pipe(process.stdout)"),
+        argv=(str(interpreter.program), "-e", ECHO_IN_NODE),
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
     )
