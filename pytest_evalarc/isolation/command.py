@@ -29,6 +29,11 @@ class Command:
     """Fed whole, then closed."""
     secrets: tuple[str, ...] = ()
     """Values that must not reach anything stored."""
+    deadline_s: float | None = None
+    """Wall-clock seconds after which a sandbox that can ends it from inside, its outcome then 124;
+    the supervisor's own deadline comes later."""
+    stop_signal: str = "TERM"
+    """What ends it then: the signal at which it still says what it has done."""
 
 
 @dataclass(frozen=True, kw_only=True)

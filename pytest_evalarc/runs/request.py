@@ -40,8 +40,9 @@ class ClientLabel:
     """The registered client behind the label."""
     model: str | None = None
     settings: JsonObject = field(default_factory=dict)
-    key_env: str | None = None
-    """The environment variable that carries the client's key; None is the client's own choice."""
+    key_env: tuple[str, ...] = ()
+    """The environment variables that carry the client's credentials; empty is the client's own
+    choice."""
     command: tuple[str, ...] = ()
     """What starts the client; empty is the client's own choice."""
 
@@ -136,7 +137,7 @@ def client_label(
             **{key: _json(f"{where} settings {key}", value) for key, value in own.items()},
             **{key: _json(f"--evalarc-model-setting {key}", settings[key]) for key in settings},
         },
-        key_env=_text(table, "key_env", where),
+        key_env=_names(table, "key_env", where),
         command=_words(table, "command", where),
     )
 
@@ -163,6 +164,14 @@ def _text(table: Mapping[str, object], key: str, where: str) -> str | None:
     if not isinstance(value, str) or not value:
         raise UsageError(f"{where} {key}", f"is {value!r}", "write a text")
     return _written(f"{where} {key}", value)
+
+
+def _names(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
+    """Return one text or several."""
+    name = table.get(key)
+    if isinstance(name, list):
+        return tuple(_written(f"{where} {key}", word) or "" for word in _words(table, key, where))
+    return tuple(text for text in (_text(table, key, where),) if text is not None)
 
 
 def _words(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:

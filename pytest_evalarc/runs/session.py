@@ -65,24 +65,29 @@ def given_env(needs: Needs, environ: Mapping[str, str]) -> dict[str, str]:
     Raises:
         SetupError: One of them is not set, or is too short for a key.
     """
-    wanted = (*needs.env, *((needs.key_env,) if needs.key_env else ()))
+    wanted = (*needs.env, *needs.key_env)
     for name in wanted:
         if name not in environ:
             hint = f"export {name} before pytest is started"
             raise SetupError(f"variable {name}", "is not set, and the client is to get it", hint)
-    if needs.key_env and not secrets_of(needs, environ):
-        raise SetupError(
-            f"variable {needs.key_env}",
-            f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
-            "what is as short could not be struck out of what is kept",
-        )
+    for name in needs.key_env:
+        if not _is_secret(environ[name]):
+            raise SetupError(
+                f"variable {name}",
+                f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
+                "what is as short could not be struck out of what is kept",
+            )
     return {name: environ[name] for name in wanted}
 
 
 def secrets_of(needs: Needs, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must not reach anything stored: the client's key, where there is one."""
-    key = environ.get(needs.key_env, "") if needs.key_env else ""
-    return (key,) if len(os.fsencode(key.strip())) >= SECRET_BYTES else ()
+    """Return what must not reach anything stored: the client's credentials."""
+    given = (environ.get(name, "") for name in needs.key_env)
+    return tuple(key for key in given if _is_secret(key))
+
+
+def _is_secret(key: str) -> bool:
+    return len(os.fsencode(key.strip())) >= SECRET_BYTES
 
 
 def policy_document(policy: Policy) -> JsonValue:

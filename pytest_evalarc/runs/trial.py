@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Plugin, Task
-from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.draft import Draft
@@ -173,6 +173,7 @@ def _run_stages(trial: Trial, draft: Draft) -> None:
         with draft.stage("keep"):
             submission = _keep(trial, draft, ready.lab)
     transcript = _read_session(trial, draft, exit, ready)
+    _compare_offer(draft, ready.staged, transcript)
     if submission is not None:
         with draft.stage("grade"), _struck(trial, draft):
             draft.grading = _graded(trial, _as_left(trial, draft, submission), ready.lab)
@@ -227,7 +228,7 @@ def _prepare(trial: Trial, draft: Draft) -> Ready:
     draft.isolation = sandbox.record(trial.task.limits)
     tools = trial.batch.tools(trial.task)
     _make_run_folder(trial, lab)
-    staged = _treat(trial, draft)
+    staged = _treat(trial, draft, session_env(trial.layout, tools))
     program = trial.batch.client_program(trial.plan.client, trial.client)
     command = _command(trial, lab, tools, staged, program)
     draft.redaction = Redaction(command.secrets)
@@ -256,19 +257,19 @@ def _make_run_folder(trial: Trial, lab: FileLab | PackLab) -> None:
     (layout.bin / "sh").symlink_to("/bin/sh")
 
 
-def _treat(trial: Trial, draft: Draft) -> Staged | None:
+def _treat(trial: Trial, draft: Draft, env: Mapping[str, str]) -> Staged | None:
     """Prove that nothing of the treatment is there, then put it in place where it is planned."""
     treatment, needs, layout = trial.treatment, trial.client.needs, trial.layout
     if treatment is None:
         return None
     try:
-        treatment.prelaunch(layout, needs, treated=trial.is_treated)
+        treatment.prelaunch(layout, needs, treated=trial.is_treated, env=env)
     except SetupError as error:
         raise _PrelaunchError(error.where, error.problem, error.hint) from error
     if not trial.is_treated:
         return None
     noise = _noise(trial.task) if trial.entry.configuration == "noise" else ()
-    staged = treatment.stage(trial.task, needs, layout, noise=noise)
+    staged = treatment.stage(trial.task, needs, layout, env=env, noise=noise)
     treatment.verify(staged)
     draft.treatment = treatment.ref(staged)
     return staged
@@ -390,6 +391,18 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
     return transcript
 
 
+def _compare_offer(draft: Draft, staged: Staged | None, transcript: Transcript) -> None:
+    """Void a trial whose client had more than was planned: another arm's, or the operator's."""
+    if transcript.offered is None:
+        return
+    unplanned = transcript.offered.beyond(staged.offers if staged else Offered())
+    for kind, names in unplanned:
+        if names:
+            listed = printable(", ".join(names), limit=400)
+            detail = f"the client offers unplanned {kind.replace('_', ' ')}: {listed}"
+            draft.findings += (Cause(kind=CauseKind.ARM_MISMATCH, detail=detail),)
+
+
 def _graded(trial: Trial, submission: Submission, lab: FileLab | PackLab) -> Grading:
     """Grade the kept copy, in a folder that the client never held."""
     try:
@@ -416,10 +429,6 @@ def _decide(
     evidence = treatment.collect(staged, trial.layout, transcript)
     draft.config_changes = evidence.config_changes
     draft.expectations = treatment.decide(trial.task.expected, evidence)
-    if evidence.unplanned:
-        names = printable(", ".join(evidence.unplanned), limit=400)
-        detail = f"the client offers unplanned skills: {names}"
-        draft.findings += (Cause(kind=CauseKind.ARM_MISMATCH, detail=detail),)
 
 
 def _remove_run_folder(trial: Trial) -> None:
