@@ -118,6 +118,9 @@ class Wrapped:
     """Where in `argv` the number of a descriptor goes on which a namespace sandbox writes a JSON
     object with the `child-pid` of its first process; it then ends by itself when the harness does.
     None: the tree needs a keeper for that."""
+    ends_itself: bool = False
+    """Whether the command's own deadline is kept inside, where its signal reaches the client
+    alone; the supervisor's then comes later."""
     ran_out_of_memory: Callable[[int | None], bool] = lambda _: False
     """Whether the kernel ended a process of the tree for its memory, given the exit status of the
     command, negative for a signal; asked before `cleanup`."""

@@ -36,7 +36,9 @@ class PlanDoc(Model):
     treatment: Name | None = None
     deadlines_secs: Deadlines
     sandbox: Name
-    """What the task's submissions are judged in; sessions of clients never run in an image."""
+    """What the task's submissions are judged in."""
+    session_sandbox: Name
+    """What the client's sessions run in; never an image."""
     image: str | None = None
     """What candidates of packs run in, as it was named; None for a sandbox without images."""
     trials: tuple[PlannedTrial, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ AUDITS: tuple[AuditMode, ...] = ("full", "fast")
 ConfigurationChoice = Literal["both", "with", "without", "noise"]
 CONFIGURATIONS: tuple[ConfigurationChoice, ...] = ("both", "with", "without", "noise")
 LABEL_KEYS = ("client", "model", "settings", "key_env", "command")
-DEFAULT_SANDBOX = "bwrap"
+DEFAULT_SANDBOX = "srt" if sys.platform == "darwin" else "bwrap"
 RESERVED_LABELS = ("audit", "submission", "validate")
 """What stands beside the clients of a task, in node ids and folders of results."""
 MOST_CHARACTERS = 100
@@ -68,6 +69,10 @@ class Request:
     """What candidates of packs run in, in a sandbox of images; None is the sandbox's own."""
     deny_read: tuple[Path, ...] = ()
     keep: bool = False
+    exploratory: bool = False
+    """Whether clients run in their own sandboxes."""
+    symposium: Path | None = None
+    """The cargo-agents under evaluation; None is the one on PATH."""
     trust_local: bool = False
     audit: AuditMode = "full"
     seeds: tuple[int, ...] = ()
@@ -79,10 +84,13 @@ class Request:
 def sandbox_name(request: Request) -> str:
     """Return the sandbox of graded code and embedded clients.
 
+    `srt` is for sessions: where there is another, what is graded needs no model host and half a
+    second more for each check.
+
     Raises:
         UsageError: `local` without `--evalarc-trust-local`.
     """
-    if request.sandbox == "auto":
+    if request.sandbox in ("auto", "srt"):
         return "local" if request.trust_local else DEFAULT_SANDBOX
     if request.sandbox == "local" and not request.trust_local:
         raise UsageError(
@@ -91,6 +99,15 @@ def sandbox_name(request: Request) -> str:
             "add --evalarc-trust-local if you trust them",
         )
     return request.sandbox
+
+
+def session_sandbox_name(request: Request, *, needs_network: bool) -> str | None:
+    """Return the sandbox of a client's sessions; None is the one of graded code."""
+    if request.exploratory:
+        return "exploratory"
+    if request.sandbox == "srt" or (request.sandbox != "local" and needs_network):
+        return "srt"
+    return None
 
 
 def client_label(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -19,7 +19,7 @@ from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.planned import Execution
-from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.runs.redaction import SECRET_BYTES
 from pytest_evalarc.treatments.protocol import Staged
 
@@ -28,6 +28,9 @@ TRANSCRIPT_BYTES = 256 * MIB
 """A stream beyond this ends the session: a structured record is never cut."""
 STDERR_BYTES = MIB
 STARTUP_S = 120.0
+OUTER_S = 15.0
+"""What a sandbox that ends a session itself gets beyond the deadline before we end it."""
+INNER_TIMEOUT_STATUS = 124
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,12 @@ class Ready:
     policy: Policy
     wrapped: Wrapped
     """The client as the host starts it."""
+    deadline_s: float
+    """Wall-clock seconds of the whole session."""
+    own: Offered = field(default_factory=Offered)
+    """What the client offers of its own."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Watched configuration as it is right before the session, by what is watched."""
     watcher: Watcher | None = None
     """Tells from the client's output that it has delivered its end."""
 
@@ -107,13 +116,12 @@ def policy_document(policy: Policy) -> JsonValue:
     }
 
 
-def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
+def run_session(ready: Ready, folder: Path) -> Exit:
     """Let the client work, end everything it started, and keep both its streams.
 
     Args:
         ready: The prepared trial.
         folder: The result folder; gets `transcript.jsonl` and `stderr.log`.
-        deadline_s: Wall-clock seconds of the whole session.
 
     Raises:
         KeyboardInterrupt: The caller cancelled it.
@@ -127,7 +135,7 @@ def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
         exit = supervise(
             ready.wrapped,
             Watch(
-                total_s=deadline_s,
+                total_s=ready.deadline_s + (OUTER_S if ready.wrapped.ends_itself else 0.0),
                 startup_s=STARTUP_S,
                 output_limit_bytes=TRANSCRIPT_BYTES,
                 polite=True,
@@ -139,6 +147,17 @@ def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
         )
     if exit.reason is Ended.CANCELLED:
         raise KeyboardInterrupt("the session was cancelled")
+    return _by_its_deadline(exit, ready)
+
+
+def _by_its_deadline(exit: Exit, ready: Ready) -> Exit:
+    """Return how a session ended, a deadline inside its sandbox told as one.
+
+    The status alone would not do, for a client may end with the same one at any time.
+    """
+    is_late = exit.wall_time_s >= ready.deadline_s
+    if ready.wrapped.ends_itself and is_late and exit.status == INNER_TIMEOUT_STATUS:
+        return replace(exit, reason=Ended.DEADLINE)
     return exit
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_evalarc.clients.protocol import Needs
+from pytest_evalarc.errors import UsageError
 from pytest_evalarc.isolation.command import Command
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected, Plugin, Task
@@ -108,6 +109,19 @@ class Treatment(Protocol):
         """What tells the programs of one treatment from another's; None when it has none."""
         ...
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the treatment's programs, which no baseline may call."""
+        ...
+
+    def with_program(self, program: Path) -> Treatment:
+        """Return this treatment with another program of the host's.
+
+        Raises:
+            UsageError: It has none.
+        """
+        ...
+
     def fill(self, folder: Path) -> None:
         """Put the treatment's programs into an empty folder that no baseline can read."""
         ...
@@ -195,7 +209,18 @@ class Treatment(Protocol):
 class TreatmentBase:
     """What a treatment answers that brings files alone; a convenience, not a duty."""
 
+    name: str
     version: str | None = None
+    programs: tuple[str, ...] = ()
+
+    def with_program(self, program: Path) -> Treatment:
+        """Refuse the program.
+
+        Raises:
+            UsageError: Always: nothing would run it.
+        """
+        problem = f"is for the treatment symposium, and this is {self.name}"
+        raise UsageError(f"--evalarc-symposium {program}", problem, "take the option out")
 
     def missing(self) -> str | None:
         """Return None: nothing is needed of the host."""

@@ -331,17 +331,17 @@ def test_a_key_that_is_not_there_is_told_before_anything_runs(
         monkeypatch.setenv("MY_KEY", value)
 
     with pytest.raises(UsageError, match=sentence):
-        check_host(agent("true", key_env=("MY_KEY",)).known_client, os.environ)
+        check_host(agent("true", key_env=("MY_KEY",)).known_client, None, os.environ)
 
 
 def test_what_is_missing_on_the_host_is_told_before_anything_runs(agent: Make) -> None:
     """The program is the user's to install."""
     evals = agent("true")
-    check_host(evals.known_client, os.environ)
+    check_host(evals.known_client, None, os.environ)
     Path(evals.table.command[0]).unlink()
 
     with pytest.raises(UsageError, match=r"client command: program .*agent: is not there"):
-        check_host(evals.known_client, os.environ)
+        check_host(evals.known_client, None, os.environ)
 
 
 # The key.

@@ -22,7 +22,7 @@ from pytest_evalarc.runs.regrade import (
     require_present,
     run_regrade,
 )
-from pytest_evalarc.runs.trial import Trial
+from pytest_evalarc.runs.prepare import Trial
 from tests.evals import Evals
 from tests.needs import needs_bwrap
 

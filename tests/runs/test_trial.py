@@ -807,7 +807,7 @@ def test_evidence_that_cannot_be_kept_is_told_and_voids_nothing(
 
 
 @pytest.mark.parametrize(
-    "where", ["_prepare", "run_session", "keep_submission", "grade", "look_outside"]
+    "where", ["prepare", "run_session", "keep_submission", "grade", "look_outside"]
 )
 def test_an_interrupt_at_any_stage_leaves_a_cancelled_result_and_is_raised(
     make: Make, monkeypatch: pytest.MonkeyPatch, where: str
