@@ -147,18 +147,18 @@ def run_session(ready: Ready, folder: Path) -> Exit:
         )
     if exit.reason is Ended.CANCELLED:
         raise KeyboardInterrupt("the session was cancelled")
-    return _by_its_deadline(exit, ready)
+    return at_its_deadline(exit, ready.deadline_s) if ready.wrapped.ends_itself else exit
 
 
-def _by_its_deadline(exit: Exit, ready: Ready) -> Exit:
-    """Return how a session ended, a deadline inside its sandbox told as one.
+def at_its_deadline(exit: Exit, deadline_s: float) -> Exit:
+    """Return how a session ended that its sandbox ends itself: at the deadline, or before.
 
-    The status alone would not do, for a client may end with the same one at any time.
+    Neither the status alone would do, for a client may end with the same one at any time, nor the
+    time, for the sandbox takes some to start and to end.
     """
-    is_late = exit.wall_time_s >= ready.deadline_s
-    if ready.wrapped.ends_itself and is_late and exit.status == INNER_TIMEOUT_STATUS:
-        return replace(exit, reason=Ended.DEADLINE)
-    return exit
+    is_ended = exit.reason is Ended.EXITED and exit.status == INNER_TIMEOUT_STATUS
+    is_late = exit.wall_time_s >= deadline_s
+    return replace(exit, reason=Ended.DEADLINE) if is_ended and is_late else exit
 
 
 def execution_of(exit: Exit, transcript: Transcript) -> Execution:
