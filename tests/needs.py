@@ -21,6 +21,13 @@ def needs(program: str) -> pytest.MarkDecorator:
 needs_bwrap = needs("bwrap")
 """A bubblewrap, from the system or from its wheel, that may make user namespaces here."""
 
+needs_srt = needs("srt")
+"""The sandbox runtime, installed as a tool, with the programs that it starts."""
+
+needs_claude = needs("claude")
+needs_codex = needs("codex")
+"""An agent's command line, installed as a tool; neither an account nor a key goes with it."""
+
 needs_podman = needs("podman")
 """A podman that root may use: its limits then hold on every machine."""
 
@@ -43,6 +50,14 @@ def _lacking(program: str) -> str | None:
     """Return what is lacking as a sentence, or None when the program can be used."""
     if program == "bwrap":
         return _lacking_bwrap()
+    if program in ("claude", "codex"):
+        from pytest_evalarc.isolation.toolset import missing
+
+        return missing(program)
+    if program == "srt":
+        from pytest_evalarc.isolation.srt import missing
+
+        return _lacking_bwrap() or missing()
     if program == "podman" and os.geteuid() != 0:
         return "podman is tried as root alone"
     if program == "node":

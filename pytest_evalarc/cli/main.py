@@ -69,6 +69,9 @@ def _parser() -> _Parser:
     _add_trajectory(commands)
     _add_compare(commands)
     _add_verify(commands)
+    _add_transcript(commands)
+    _add_tools(commands)
+    _add_doctor(commands)
     return parser
 
 
@@ -150,6 +153,52 @@ def _add_verify(commands: Commands) -> None:
     verify.set_defaults(run=_verify, refused=Status.REFUSED)
 
 
+def _add_transcript(commands: Commands) -> None:
+    transcript = commands.add_parser("transcript", help="show what was said and done in a trial")
+    transcript.add_argument(
+        "folder",
+        type=Path,
+        metavar="TRIAL",
+        help="a trial's folder, as results/<task>/<client>/<batch>/trial-1-baseline",
+    )
+    transcript.add_argument(
+        "--full", action="store_true", help="show the results of tools whole, however long"
+    )
+    transcript.add_argument(
+        "--atif",
+        type=Path,
+        nargs="?",
+        const=Path("-"),
+        metavar="FILE",
+        help="write it as a trajectory in the ATIF format instead (default: print that)",
+    )
+    transcript.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="folder of tasks, for the prompt (default: evals/tasks below the current folder)",
+    )
+    transcript.set_defaults(run=_transcript)
+
+
+def _add_tools(commands: Commands) -> None:
+    tools = commands.add_parser("tools", help="what trials with a real agent are run from")
+    actions = tools.add_subparsers(required=True, metavar="ACTION")
+    install = actions.add_parser(
+        "install", help="let npm install the agents' command lines and srt, in pinned versions"
+    )
+    install.add_argument(
+        "--into", type=Path, metavar="DIR", help="a folder of its own (default: where it is found)"
+    )
+    install.set_defaults(run=_tools_install)
+
+
+def _add_doctor(commands: Commands) -> None:
+    doctor = commands.add_parser("doctor", help="say what this machine has, and what it lacks")
+    doctor.add_argument("--json", action="store_true", help="print one JSON document")
+    doctor.set_defaults(run=_doctor, refused=Status.REFUSED)
+
+
 def _benchmark(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.reporting.batch import write_document
     from pytest_evalarc.reporting.regrade import write_regrade
@@ -209,3 +258,21 @@ def _verify(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.verify import run_verify
 
     return run_verify(parsed.reports)
+
+
+def _transcript(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.transcript import run_transcript
+
+    return run_transcript(parsed.folder, tasks=parsed.tasks, atif=parsed.atif, full=parsed.full)
+
+
+def _tools_install(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.tools_install import tools_install
+
+    return tools_install(into=parsed.into)
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.doctor import doctor
+
+    return doctor(as_json=parsed.json)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_evalarc.cli.project import DEFAULT_TASKS
 from pytest_evalarc.cli.status import Status
+from pytest_evalarc.cli.table import table
 from pytest_evalarc.cli.tasks_listing import InvalidTask, KnownPack, Listing, ValidTask, list_tasks
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.strict import dumps
@@ -45,7 +46,7 @@ def tasks(*, folder: Path | None, as_json: bool) -> Status:
 
 def _lines(listing: Listing) -> Iterator[str]:
     if listing.tasks:
-        yield from _table(_TASKS, [_task_cells(task) for task in listing.tasks])
+        yield from table(_TASKS, [_task_cells(task) for task in listing.tasks])
     elif not listing.invalid:
         yield f"no tasks in {listing.folder}; pytest-evalarc init NAME makes one"
     for task in listing.invalid:
@@ -55,7 +56,7 @@ def _lines(listing: Listing) -> Iterator[str]:
     for name in listing.skipped:
         yield f"{name}: skipped, its task.toml belongs to another tool"
     yield ""
-    yield from _table(_PACKS, [_pack_cells(pack) for pack in listing.packs])
+    yield from table(_PACKS, [_pack_cells(pack) for pack in listing.packs])
 
 
 def _problems_line(task: InvalidTask) -> str:
@@ -84,12 +85,3 @@ def _pack_cells(pack: KnownPack) -> Sequence[str]:
         str(len(pack.mutants)),
         ", ".join(pack.languages),
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield lines whose columns are as wide as their widest cell."""
-    lines = (head, *rows)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        yield "  ".join(cells).rstrip()

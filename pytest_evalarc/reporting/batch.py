@@ -20,6 +20,7 @@ from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting.documents import write_whole
 from pytest_evalarc.reporting.regrade import RegradeReport
+from pytest_evalarc.runs.budget import kept_back
 from pytest_evalarc.runs.folders import Folders
 
 
@@ -32,6 +33,8 @@ class Documents:
     evaluations: tuple[tuple[EvaluationDoc, Path], ...] = ()
     regrades: tuple[RegradeReport, ...] = ()
     problems: tuple[DocumentError, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Sentences on the batch as a whole."""
 
     @property
     def is_empty(self) -> bool:
@@ -100,7 +103,7 @@ def read_benchmark(folder: Path) -> Benchmark:
             than its own rows.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
-    return count_each(plan, _results(folder, plan))
+    return count_each(plan, _results(folder, plan), kept_back=kept_back(folder, plan))
 
 
 def _results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:

@@ -14,6 +14,7 @@ from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting.documents import write_whole
+from pytest_evalarc.runs.budget import kept_back
 from pytest_evalarc.runs.regrade import regrade_path
 
 
@@ -70,7 +71,7 @@ def read_regrade(folder: Path, number: int) -> RegradeReport:
         results[entry.folder] = result
     return RegradeReport(
         number=number,
-        benchmark=count(plan, results),
+        benchmark=count(plan, results, kept_back=kept_back(folder, plan)),
         path=folder / f"benchmark-regrade-{number}.json",
         graded=graded,
         changes=tuple(changes),

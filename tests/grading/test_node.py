@@ -11,8 +11,8 @@ import pytest
 
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.grading.toolchain import Tools
-from pytest_evalarc.grading.toolchains import node as node_module
-from pytest_evalarc.grading.toolchains.node import Node
+from pytest_evalarc.grading.toolchains.node import MINIMUM_MAJOR, Node
+from pytest_evalarc.isolation import node as node_module
 from tests.grading.node_attacks import AT_THE_CHANNEL, FROM_THE_CHILD, OPEN, PASSES_NODE, WRONG
 from tests.grading.node_bench import CHILD_FORM, CORE, IN_PROCESS, RIGHT, STRICT, NodeBench
 from tests.needs import needs, needs_bwrap
@@ -304,7 +304,7 @@ class TestAttacks:
         check.parent.mkdir()
         shutil.copy(task.root / "checks" / check.name, check)
 
-        node = node_module._node().program
+        node = node_module.find_node(MINIMUM_MAJOR).program
         done = subprocess.run([node, check], capture_output=True, check=False, cwd=project)
 
         assert done.returncode == 0
@@ -351,9 +351,9 @@ class TestAttacks:
 class TestWhichNode:
     @pytest.fixture(autouse=True)
     def nothing_remembered(self):
-        node_module._find_node.cache_clear()
+        node_module.find_node.cache_clear()
         yield
-        node_module._find_node.cache_clear()
+        node_module.find_node.cache_clear()
 
     def program(self, folder: Path, version: str) -> Path:
         folder.mkdir(parents=True)

