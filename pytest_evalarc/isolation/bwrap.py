@@ -146,7 +146,8 @@ _KERNEL_SWITCHES = ("sys", "sysrq-trigger", "acpi", "scsi", "mtrr", "fs", "press
 
 
 @lru_cache(maxsize=1)
-def _sealed_proc() -> tuple[str, ...]:
+def sealed_proc() -> tuple[str, ...]:
+    """Return options that keep root from changing the whole machine through /proc."""
     # They ask for the host's root by user id, not by capability: a harness that runs as root
     # would hand them to everything it starts, and any other has nothing to hand over.
     if os.geteuid() != 0:
@@ -187,7 +188,7 @@ def _mounts(policy: Policy) -> Iterator[str]:
     """Yield the mounts of a policy, outer folders before inner ones, then seal them."""
     tmp = str(policy.limits.tmp_mib * limiting.MIB)
     yield from _system()
-    yield from ("--proc", "/proc", *_sealed_proc())
+    yield from ("--proc", "/proc", *sealed_proc())
     yield from ("--dev", "/dev", "--size", tmp, "--tmpfs", "/dev/shm")
     yield from ("--size", tmp, "--tmpfs", "/tmp")
     yield from _bound_to_harness()

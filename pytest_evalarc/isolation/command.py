@@ -15,6 +15,8 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.task import Limits
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from pytest_evalarc.model.isolation import IsolationRecord
 
 
@@ -159,11 +161,29 @@ class Exit:
     detail: str = ""
 
 
+def policy_document(policy: Policy) -> JsonValue:
+    """Return a policy in the shape that results keep it in."""
+
+    def paths(values: tuple[Path, ...]) -> list[JsonValue]:
+        return [str(value) for value in values]
+
+    return {
+        "filesystem": {
+            "denyRead": paths(policy.deny_read),
+            "allowRead": paths(policy.read),
+            "allowWrite": paths(policy.write),
+            "denyWrite": [],
+        },
+        "network": {"allowedDomains": list(policy.domains), "deniedDomains": []},
+    }
+
+
 class HostPrograms:
     """What sandboxes have in common that show the host's programs, and each where it is."""
 
     name: str
     image: str | None = None
+    masks_denied: bool = False
 
     def with_image(self, image: str) -> Sandbox:
         """Refuse the image."""
@@ -173,6 +193,10 @@ class HostPrograms:
     def names(self, host: Names) -> Names:
         """Return the host's names."""
         return host
+
+    def document(self, policy: Policy) -> JsonValue:
+        """Return the policy as it is."""
+        return policy_document(policy)
 
     def threads(self, limits: Limits) -> AbstractContextManager[Callable[[], None]]:
         """Return a manager of threads that are under the limits themselves."""
@@ -192,6 +216,11 @@ class Sandbox(Protocol):
     @property
     def private_tmp(self) -> Path | None:
         """A temporary folder of bounded size that every process gets for itself; None if not."""
+        ...
+
+    @property
+    def masks_denied(self) -> bool:
+        """Whether a denied folder stands inside as an empty one that can be written."""
         ...
 
     @property
@@ -231,6 +260,14 @@ class Sandbox(Protocol):
 
         Raises:
             InfrastructureError: The sandbox is not there, or cannot express the policy.
+        """
+        ...
+
+    def document(self, policy: Policy) -> JsonValue:
+        """Return what results keep of a policy: what the sandbox is really told.
+
+        Raises:
+            InfrastructureError: The sandbox cannot express the policy.
         """
         ...
 

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from pytest_evalarc.errors import InfrastructureError
-from pytest_evalarc.isolation.command import Command, Names, Policy, Wrapped
+from pytest_evalarc.isolation.command import Command, Names, Policy, Wrapped, policy_document
 from pytest_evalarc.isolation.engine_program import (
     HARNESS_LABEL,
     OOM_STATUS,
@@ -90,6 +92,7 @@ class Engine:
     """
 
     private_tmp = Path("/tmp")
+    masks_denied = False
     """Inside, a memory file system of its own."""
 
     def __init__(
@@ -169,6 +172,10 @@ class Engine:
         if status is None or status <= 0:
             return False
         return status == OOM_STATUS or self._client.ran_out_of_memory(container)
+
+    def document(self, policy: Policy) -> JsonValue:
+        """Return the policy as it is."""
+        return policy_document(policy)
 
     def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
         """Return version, digest, image and the enforcer of each limit."""

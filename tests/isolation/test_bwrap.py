@@ -244,7 +244,7 @@ def test_no_setting_of_the_kernel_can_be_written() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could write them")
 def test_settings_could_be_written_without_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test before: the attack does win where nothing stops it."""
-    monkeypatch.setattr(bwrap, "_sealed_proc", tuple)
+    monkeypatch.setattr(bwrap, "sealed_proc", tuple)
 
     assert "/proc/sys/kernel/core_pattern" in inside_python(WRITABLE_SETTINGS).lines
 

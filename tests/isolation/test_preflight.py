@@ -134,7 +134,7 @@ def test_a_sandbox_that_does_not_start_is_told_in_one_sentence(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could write them")
 def test_a_barrier_that_is_left_out_is_named(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One hole is enough, so each barrier stands for itself."""
-    monkeypatch.setattr(bwrap, "_sealed_proc", tuple)
+    monkeypatch.setattr(bwrap, "sealed_proc", tuple)
 
     assert broken(preflight(Bwrap(), empty)) == {"kernel_settings"}
 

@@ -4,11 +4,13 @@ Reads one JSON object from standard input and writes one JSON line: a list of
 `[barrier, whether it holds, what was seen]`.
 """
 
+import base64
 import json
 import os
 import socket
 import sys
 from collections.abc import Callable
+from urllib.parse import SplitResult, unquote, urlsplit
 
 
 def write_outside(target: str) -> str:
@@ -26,9 +28,27 @@ def read_secret(secret: str) -> str:
 
 
 def connect(port: int) -> str:
-    """Reach a port that listens on the host."""
-    with socket.create_connection(("127.0.0.1", port), timeout=2):
-        return "a port of the host was reached"
+    """Reach a port that listens on the host, straight or through the proxy that is offered."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
+            return "a port of the host was reached"
+    except OSError:
+        if "HTTP_PROXY" not in os.environ:
+            raise
+    return connect_through(urlsplit(os.environ["HTTP_PROXY"]), port)
+
+
+def connect_through(proxy: SplitResult, port: int) -> str:
+    """Let a proxy connect to a port that listens on the host."""
+    login = base64.b64encode(unquote(f"{proxy.username}:{proxy.password}").encode()).decode()
+    target = f"127.0.0.1:{port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}", f"Proxy-Authorization: Basic {login}"]
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=2) as client:
+        client.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = client.recv(200).decode("latin-1").partition("\r\n")[0]
+    if " 200 " in f"{answer} ":
+        return "a port of the host was reached through the proxy"
+    raise PermissionError(f"refused by the proxy: {answer}")
 
 
 def connect_abstract(name: str) -> str:
