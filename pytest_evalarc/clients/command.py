@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field
 
 from pytest_evalarc.clients.program import find_program, program_digest
 from pytest_evalarc.clients.protocol import ClientBase, Needs, Script
+from pytest_evalarc.clients.settings import Variable, read_settings, require_variables
 from pytest_evalarc.clients.template import filled, places_in
-from pytest_evalarc.errors import SetupError, UsageError, nearest
+from pytest_evalarc.errors import SetupError, UsageError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
@@ -40,9 +40,6 @@ def _below_the_project(path: str) -> str:
     if not parts or ".." in parts or path.startswith("/") or "\0" in path:
         raise ValueError("write a path below the project, as .claude/skills")
     return str(PurePosixPath(path))
-
-
-Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class CommandSettings(Model):
@@ -95,8 +92,8 @@ class CommandClient(ClientBase):
         client = type(self)(
             label=label,
             command=_words(command, where=where),
-            key_env=tuple(_variable(name, where=where) for name in key_env),
-            settings=_settings(settings, where=where),
+            key_env=require_variables(key_env, where=where),
+            settings=read_settings(CommandSettings, settings, where=where),
         )
         client._check_places(model)
         return client
@@ -230,25 +227,3 @@ def _words(command: tuple[str, ...], *, where: str) -> tuple[str, ...]:
         hint = 'write command = ["my-agent", "--", "{prompt}"] in [tool.evalarc.clients.<label>]'
         raise UsageError(where, "has no command", hint)
     return command
-
-
-def _variable(name: str, *, where: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        shown = printable(name, limit=100)
-        raise UsageError(f"{where}: key_env", f"{shown!r} is no variable", "write its name")
-    return name
-
-
-def _settings(settings: JsonObject, *, where: str) -> CommandSettings:
-    known = tuple(CommandSettings.model_fields)
-    for name in settings:
-        if name not in known:
-            raise UsageError(where, f"takes no setting {name!r}", nearest(name, known))
-    try:
-        return CommandSettings.model_validate(settings)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name = str(fault["loc"][0])
-        shown = printable(repr(settings[name]), limit=200)
-        said = fault["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{where}: setting {name}", f"is {shown}", said) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -52,6 +52,37 @@ def decode_event(line: bytes) -> JsonObject | None:
     except DocumentError:
         return None
     return value if isinstance(value, dict) else None
+
+
+class EventWatch:
+    """Sees a stream as it comes, in any chunks, and asks of each event whether it is the end.
+
+    What holds no event is passed over: it is no end, and whoever reads the stream counts it.
+    """
+
+    def __init__(self, is_end: Callable[[JsonObject], bool]) -> None:
+        self._is_end = is_end
+        self._line = bytearray()
+        self._is_finished = False
+
+    def __call__(self, chunk: bytes) -> bool:
+        """Take the next chunk; return whether the end has come, now or before."""
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            self._add(line)
+            self._see()
+        self._add(rest)
+        return self._is_finished
+
+    def _add(self, part: bytes) -> None:
+        # One byte more than is ever decoded keeps a line too long from passing for an event.
+        self._line += part[: max(0, LINE_BYTES + 1 - len(self._line))]
+
+    def _see(self) -> None:
+        event = decode_event(bytes(self._line)) if len(self._line) <= LINE_BYTES else None
+        self._line.clear()
+        if event is not None and not self._is_finished:
+            self._is_finished = self._is_end(event)
 
 
 def _encodable(value: JsonValue) -> JsonValue:

@@ -28,18 +28,24 @@ def _made_by(place: str, *arguments: str) -> Callable[[], Any]:
 
 
 def pytest_evalarc_clients() -> Mapping[str, Callable[[], Client]]:
-    """Offer the embedded clients, and any agent that is a command."""
+    """Offer the embedded clients, the agents that are known, and any other that is a command."""
     return {
         "oracle": _made_by("clients.embedded.oracle:oracle"),
         "nop": _made_by("clients.embedded.nop:nop"),
         "replay": _made_by("clients.embedded.replay:replay"),
+        "claude": _made_by("clients.claude.client:ClaudeClient"),
+        "codex": _made_by("clients.codex.client:CodexClient"),
         "command": _made_by("clients.command:CommandClient"),
     }
 
 
 def pytest_evalarc_treatments() -> Mapping[str, Callable[[], Treatment]]:
-    """Offer plain skills."""
-    return {"skills": _made_by("treatments.skills:Skills")}
+    """Offer plain skills, Symposium with a registry of plugins, and plugins by themselves."""
+    return {
+        "skills": _made_by("treatments.skills:Skills"),
+        "symposium": _made_by("treatments.symposium:Symposium"),
+        "plugin": _made_by("treatments.plugin:PluginFolders"),
+    }
 
 
 def pytest_evalarc_toolchains() -> Mapping[str, Callable[[], Toolchain]]:
@@ -61,9 +67,10 @@ def pytest_evalarc_packs() -> Mapping[str, Callable[[], Pack]]:
 
 
 def pytest_evalarc_sandboxes() -> Mapping[str, Callable[[], Sandbox]]:
-    """Offer bubblewrap, containers for packs, and no sandbox for what is trusted."""
+    """Offer bubblewrap, srt for clients with a network, containers for packs, and no sandbox."""
     return {
         "bwrap": _made_by("isolation.bwrap:Bwrap"),
+        "srt": _made_by("isolation.srt:Srt"),
         "docker": _made_by("isolation.engine:Engine", "docker"),
         "podman": _made_by("isolation.engine:Engine", "podman"),
         "local": _made_by("isolation.local:Local"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalarc.clients import lines
-from pytest_evalarc.clients.lines import decode_event, read_events
+from pytest_evalarc.clients.lines import EventWatch, decode_event, read_events
 
 
 def events(folder: Path, data: bytes, *, lost_bytes: int = 0) -> list[object]:
@@ -94,3 +94,43 @@ def test_no_content_raises_or_hides_a_whole_line(
     found = events(tmp_path_factory.getbasetemp(), data)
 
     assert len(found) == sum(1 for line in data.split(b"\n") if line.strip())
+
+
+# A stream that is watched as it comes.
+
+
+def is_end(event: object) -> bool:
+    return isinstance(event, dict) and event.get("a") == 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_the_end_is_seen_in_whatever_pieces_it_comes(size: int) -> None:
+    """A pipe hands over bytes, and knows no lines."""
+    watch, data = EventWatch(is_end), b'\n{"a": 2}\nnonsense\n["a"]\n{"a": 1}\n{"a": 3}\n'
+
+    seen = [watch(data[start : start + size]) for start in range(0, len(data), size)]
+
+    assert seen[-1]
+    first = seen.index(True)
+    assert min((first + 1) * size, len(data)) > data.index(b'{"a": 1}\n') + 8
+    assert all(seen[first:])
+
+
+def test_an_end_without_its_newline_has_not_come_yet() -> None:
+    """The rest of the line may still make it something else."""
+    watch = EventWatch(is_end)
+
+    assert not watch(b'{"a": 1}')
+    assert not watch(b" {}\n")
+    assert watch(b'{"a": 1}\n')
+
+
+def test_a_giant_line_is_no_end_and_is_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Watching must not cost more memory than reading."""
+    monkeypatch.setattr(lines, "LINE_BYTES", 16)
+    watch = EventWatch(is_end)
+
+    assert not watch(b'{"a": 1' + b" " * 100)
+    assert len(watch._line) == 17
+    assert not watch(b"}\n")
+    assert watch(b'{"a": 1}\n')

@@ -18,7 +18,7 @@ def test_the_built_in_things_come_through_the_same_hooks() -> None:
     """What a third party can add is exactly what we add ourselves."""
     known = registry()
 
-    assert known.clients.names == ("oracle", "nop", "replay", "command")
+    assert known.clients.names == ("oracle", "nop", "replay", "claude", "codex", "command")
     assert "skills" in known.treatments.names
     assert "python" in known.toolchains.names
     assert {"bwrap", "local"} <= set(known.sandboxes.names)

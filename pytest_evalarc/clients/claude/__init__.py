@@ -1,0 +1,1 @@
+"""The agent `claude`: Anthropic's Claude Code, run without a person at it."""

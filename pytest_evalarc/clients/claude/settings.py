@@ -1,0 +1,37 @@
+"""What the table of a client `claude` may say beside its model and its key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytest_evalarc.clients.settings import Variable
+from pytest_evalarc.clients.urls import BaseUrl, host_of
+from pytest_evalarc.model.base import Count, Model
+
+HOST = "api.anthropic.com"
+"""Where the models are, unless a table says otherwise."""
+
+
+class ClaudeSettings(Model):
+    """The settings of a client `claude`."""
+
+    base_url: BaseUrl | None = None
+    """Where the models are, in place of Anthropic's own API."""
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    """Turns of the agent after which its session ends in an error."""
+    max_retries: Count | None = None
+    """How often a request that failed is made again; None is the client's own number."""
+    env: tuple[Variable, ...] = ()
+    """Further variables of the harness's environment that it gets, by name."""
+    domains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Hosts that it must reach beside `base_url`; without one, in place of Anthropic's own API."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts that a session must reach."""
+        if self.base_url is not None:
+            return tuple(dict.fromkeys((host_of(self.base_url), *self.domains)))
+        return self.domains or (HOST,)

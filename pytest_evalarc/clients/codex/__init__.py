@@ -1,0 +1,1 @@
+"""The agent `codex`: OpenAI's Codex, run without a person at it."""
