@@ -15,7 +15,10 @@ from pytest_evalarc.isolation.command import Command
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected, Plugin, Task
 from pytest_evalarc.model.transcript import Offered, Transcript
-from pytest_evalarc.model.trial import Expectations, SymposiumRef, TreatmentRef
+from pytest_evalarc.model.trial import Expectations, SymposiumRef, TreatmentRef, Verdict
+from pytest_evalarc.treatments.loads import Known
+from pytest_evalarc.treatments.prelaunch import require_fresh
+from pytest_evalarc.treatments.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,17 @@ class Staged:
     """All that the client may list at its start because of this treatment."""
     symposium: SymposiumRef | None = None
     """The Symposium under evaluation."""
+    known: Mapping[str, Known] = field(default_factory=dict)
+    """All that a session may call each skill; without it, its own name in the skill folder."""
+    hooks: Mapping[str, int] = field(default_factory=dict)
+    """By event, the hook commands that record that they ran."""
+    layout: RunLayout | None = None
+    """The trial's folders, for a treatment that puts something beside the project."""
+    agent: str | None = None
+    """What Symposium calls the client."""
+    keeps: Mapping[str, str] = field(default_factory=dict)
+    """What is kept with the results beside the evidence folder: by the name it gets there, the
+    POSIX path below the run folder, of a file or of a folder whose files are kept as one."""
 
     @property
     def skill_dir(self) -> Path:
@@ -55,20 +69,59 @@ class Staged:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Install:
+    """A folder in which a skill was found after the session."""
+
+    folder: str
+    """POSIX path below the project."""
+    digest: str
+    """Of its content without marks; empty when it cannot be read as a skill."""
+    is_marked: bool
+    """Whether it bears the mark of what installs skills."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """A fact about a session that is read from what stands there afterwards."""
+
+    verdict: Verdict
+    seen: str
+    """The observation as a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What was observed of a session, from which expectations are decided."""
 
     transcript: Transcript
     skill_folder: str = ""
     planned: Mapping[str, str] = field(default_factory=dict)
-    """Content digest by skill, as it was put in place."""
+    """Content digest by skill, as it was put in place, or is to be installed."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Content digest by name, as the session left it; empty for what cannot be read as a skill."""
     config: tuple[str, ...] = ()
     """Watched configuration that the session changed, each with how, sorted."""
+    known: Mapping[str, Known] = field(default_factory=dict)
+    """All that the session may call each skill; without it, its own name in the skill folder."""
+    is_placed: bool = True
+    """Whether the skills were there when the session began."""
+    installs: Mapping[str, tuple[Install, ...]] = field(default_factory=dict)
+    """Where each skill was found, for a treatment that installs during the session."""
+    hooks: Mapping[str, int] = field(default_factory=dict)
+    """By event, the hook commands that record that they ran."""
+    records: Records = field(default_factory=Records)
+    """What they recorded."""
+    sync: Observed | None = None
+    """Whether a sync of the project is recorded; None for a treatment that syncs nothing."""
+    touched: str = ""
+    """The first call that may have written what hooks record or rest on; empty when none may."""
+
+    def known_as(self, skill: str) -> Known:
+        """Return all that the session may call a skill."""
+        return self.known.get(skill) or Known.at(skill, f"{self.skill_folder}/{skill}")
 
     def is_changed(self, skill: str) -> bool:
-        """Whether the session left a skill otherwise than it found it."""
+        """Whether the session left a skill otherwise than it is planned to be."""
         return self.planned.get(skill) != self.found.get(skill)
 
     @property
@@ -76,9 +129,10 @@ class Evidence:
         """Configuration, then skills, that the session altered, removed or added."""
         names = sorted(self.planned.keys() | self.found.keys())
         skills = (
-            f"{self.skill_folder}/{name}: {self._change(name)}"
+            f"{self.known_as(name).folders[0]}: {self._change(name)}"
             for name in names
-            if self.is_changed(name)
+            # What is not there yet when the session begins cannot be taken away by it.
+            if self.is_changed(name) and (self.is_placed or name in self.found)
         )
         return (*self.config, *skills)
 
@@ -112,6 +166,11 @@ class Treatment(Protocol):
     @property
     def programs(self) -> tuple[str, ...]:
         """Names of the treatment's programs, which no baseline may call."""
+        ...
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """Names of the decisions that every treated trial is under, whatever its task expects."""
         ...
 
     def with_program(self, program: Path) -> Treatment:
@@ -210,8 +269,13 @@ class TreatmentBase:
     """What a treatment answers that brings files alone; a convenience, not a duty."""
 
     name: str
-    version: str | None = None
     programs: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str | None:
+        """Nothing: no program is run."""
+        return None
 
     def with_program(self, program: Path) -> Treatment:
         """Refuse the program.
@@ -228,3 +292,13 @@ class TreatmentBase:
 
     def fill(self, folder: Path) -> None:
         """Leave the folder empty."""
+
+    def prelaunch(
+        self, layout: RunLayout, needs: Needs, *, treated: bool, env: Mapping[str, str]
+    ) -> None:
+        """Refuse a trial that something reaches which nobody planned.
+
+        Raises:
+            SetupError: Something is already there; names it.
+        """
+        require_fresh(layout, needs, treated=treated, env=env)

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import NoReturn
+from pathlib import Path
 
 from pytest_evalarc.clients.protocol import Needs
-from pytest_evalarc.errors import EvalArcError, SetupError, SubmissionError
-from pytest_evalarc.files.folder import Folder
-from pytest_evalarc.files.manifest import is_cache, read_manifest
+from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin, Task
 from pytest_evalarc.model.transcript import Offered, Transcript
-from pytest_evalarc.model.trial import (
-    Decision,
-    Expectations,
-    SkillFacts,
-    SyncFacts,
-    TreatmentRef,
-    Verdict,
-)
-from pytest_evalarc.tasks.plugins import skills_of
-from pytest_evalarc.treatments.prelaunch import require_no_skills, require_untouched_home
+from pytest_evalarc.model.trial import Decision, Expectations, SyncFacts, TreatmentRef, Verdict
+from pytest_evalarc.treatments.left import names_in
+from pytest_evalarc.treatments.loads import Known
+from pytest_evalarc.treatments.prelaunch import require_no_skills
 from pytest_evalarc.treatments.protocol import Evidence, Staged, TreatmentBase
-from pytest_evalarc.treatments.use import decide_not_used, decide_used, observe
+from pytest_evalarc.treatments.skillset import copied, digest_of, names_of, skills_among
+from pytest_evalarc.treatments.use import decide_not_used, decide_used, skill_facts
 
 _NOTHING_DECIDES = "under the treatment skills nothing decides what to install"
 _NO_HOOKS = "the treatment skills registers no hooks"
@@ -48,22 +38,6 @@ class Skills(TreatmentBase):
         """Return None: a folder with files reaches every client."""
         return None
 
-    def prelaunch(
-        self,
-        layout: RunLayout,
-        needs: Needs,
-        *,
-        treated: bool,  # noqa: ARG002
-        env: Mapping[str, str],  # noqa: ARG002
-    ) -> None:
-        """Refuse a trial that already holds skills or client configuration, in both arms.
-
-        Raises:
-            SetupError: Something is already there; names it.
-        """
-        require_untouched_home(layout.home)
-        require_no_skills(layout.project, needs.skill_folder)
-
     def stage(
         self,
         task: Task,
@@ -81,14 +55,25 @@ class Skills(TreatmentBase):
                 cannot be read or copied, or the skill folder is not empty.
         """
         require_no_skills(layout.project, needs.skill_folder)
-        sources = _sources((*task.plugins, *noise))
+        skills = skills_among((*task.plugins, *noise))
         skill_dir = layout.project / needs.skill_folder
-        planned = {skill: _install(source, skill_dir / skill) for skill, source in sources.items()}
+        planned = {
+            name: copied(skill.root, skill_dir / name).sha256 for name, skill in skills.items()
+        }
         return Staged(
             planned=planned,
             project=layout.project,
             skill_folder=needs.skill_folder,
             offers=Offered(skills=tuple(planned)),
+            known={
+                name: Known(
+                    skill=name,
+                    names=names_of(skill, skills),
+                    folders=(f"{needs.skill_folder}/{name}",),
+                    project=str(layout.project),
+                )
+                for name, skill in skills.items()
+            },
         )
 
     def verify(self, staged: Staged) -> None:
@@ -122,6 +107,7 @@ class Skills(TreatmentBase):
             config=config,
             skill_folder=staged.skill_folder,
             planned=staged.planned,
+            known=staged.known,
             found=_installed(layout.project, staged.skill_folder),
         )
 
@@ -132,7 +118,7 @@ class Skills(TreatmentBase):
         named = (*expected.installed, *expected.not_installed, *expected.used, *expected.not_used)
         return Expectations(
             skills={
-                skill: _facts(skill, evidence, verdicts)
+                skill: skill_facts(skill, evidence, verdicts)
                 for skill in dict.fromkeys((*evidence.planned, *named))
             },
             hooks={hook: verdicts[f"hook-{hook}"] for hook in expected.hooks},
@@ -146,63 +132,10 @@ class Skills(TreatmentBase):
         return TreatmentRef(name=self.name, digest=staged.digest)
 
 
-def _sources(plugins: Sequence[Plugin]) -> dict[str, Path]:
-    """Return every skill's folder by its name, which must be a name and one plugin's alone."""
-    sources: dict[str, Path] = {}
-    holders: dict[str, tuple[str, str]] = {}
-    for plugin in plugins:
-        for skill, folder in sorted(skills_of(plugin).items()):
-            if not is_name(skill):
-                raise SetupError(
-                    f"plugin {plugin.name}",
-                    f"holds a skill whose folder is no name: {printable(skill, limit=100)}",
-                    "letters, digits, `-`, `_` and `+` make a name",
-                )
-            # Names that differ in case alone are one folder on some file systems.
-            other, holder = holders.setdefault(skill.casefold(), (skill, plugin.name))
-            if (other, holder) != (skill, plugin.name):
-                raise SetupError(
-                    f"plugins {holder} and {plugin.name}",
-                    f"hold skills that share one folder: {other} and {skill}",
-                    "rename one of the skills",
-                )
-            sources[skill] = folder
-    return sources
-
-
-def _install(source: Path, dest: Path) -> str:
-    """Copy one skill and return its content digest."""
-    try:
-        manifest = read_manifest(source, skip=is_cache)
-        copy_tree(source, manifest, dest)
-    except EvalArcError as error:
-        _fail_setup(error)
-    return manifest.sha256
-
-
-def _fail_setup(error: EvalArcError) -> NoReturn:
-    raise SetupError(error.where, error.problem, error.hint) from error
-
-
 def _installed(project: Path, skill_folder: str) -> dict[str, str]:
     """Return the content digest of all that stands in the skill folder, no link followed."""
-    try:
-        with (
-            Folder.at(project) as root,
-            root.descend(PurePosixPath(skill_folder).parts) as folder,
-        ):
-            names = sorted(name for name, _ in folder.scan())
-    except OSError:
-        return {}
-    skill_dir = project / skill_folder
-    return {printable(name, limit=400): _digest(skill_dir / name) for name in names}
-
-
-def _digest(skill: Path) -> str:
-    try:
-        return read_manifest(skill, skip=is_cache).sha256
-    except SubmissionError:
-        return ""
+    names = names_in(project, skill_folder)
+    return {printable(name, limit=400): digest_of(project / skill_folder / name) for name in names}
 
 
 def _decisions(expected: Expected, evidence: Evidence) -> Iterator[Decision]:
@@ -233,13 +166,3 @@ def _presence(skill: str, evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.is_changed(skill):
         return "inconclusive", "was altered during the session"
     return "pass", "holds what the plugin holds, also after the session"
-
-
-def _facts(skill: str, evidence: Evidence, verdicts: dict[str, Verdict | None]) -> SkillFacts:
-    return SkillFacts(
-        installed=verdicts.get(f"installed-{skill}"),
-        not_installed=verdicts.get(f"not_installed-{skill}"),
-        used=verdicts.get(f"used-{skill}"),
-        not_used=verdicts.get(f"not_used-{skill}"),
-        observed_load=observe(skill, evidence).load,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,8 @@ class Skill:
     """Its folder's name, by which tasks and results call it."""
     root: Path
     plugin: str
+    place: str
+    """Where it lies in its plugin, as a POSIX path; `.` for a plugin that is one skill."""
     title: str
     """The name that its SKILL.md gives it: its folder's, unless its author chose another."""
 
@@ -51,9 +53,30 @@ def skills_among(plugins: Sequence[Plugin]) -> dict[str, Skill]:
                     f"hold skills that share one folder: {other} and {name}",
                     "rename one of the skills",
                 )
-            title = title_of(root / "SKILL.md") or name
-            skills[name] = Skill(name=name, root=root, plugin=plugin.name, title=title)
+            skills[name] = Skill(
+                name=name,
+                root=root,
+                plugin=plugin.name,
+                place=root.relative_to(plugin.root).as_posix(),
+                title=title_of(root / "SKILL.md") or name,
+            )
     return skills
+
+
+def names_of(skill: Skill, among: Mapping[str, Skill], *, prefix: str = "") -> frozenset[str]:
+    """Return what a client may be told to load one skill by.
+
+    Args:
+        skill: The skill.
+        among: All skills that are offered beside it, by name.
+        prefix: What the client may put before it, as `house:`; its bare names stay known.
+    """
+    titles = [other.title for other in among.values()]
+    bare = {skill.name}
+    # What two skills call themselves tells neither.
+    if titles.count(skill.title) == 1 and among.get(skill.title, skill) is skill:
+        bare.add(skill.title)
+    return frozenset({*bare, *(f"{prefix}{name}" for name in (skill.name, skill.title))})
 
 
 def title_of(file: Path) -> str | None:
@@ -108,6 +131,11 @@ def digest_of(skill: Path, *, skip: Callable[[str], bool] = is_cache) -> str:
         return read_manifest(skill, skip=skip).sha256
     except SubmissionError:
         return ""
+
+
+def is_mark(path: str) -> bool:
+    """Whether a path of an installed skill is what a sync adds to it, or a cache."""
+    return path in (".symposium", ".gitignore") or is_cache(path)
 
 
 def _require_name(skill: str, plugin: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from pytest_evalarc.model.transcript import Load
-from pytest_evalarc.model.trial import Decision, Verdict
+from pytest_evalarc.model.trial import Decision, SkillFacts, Verdict
 from pytest_evalarc.treatments.loads import Observation, first_alteration, observe_load
 from pytest_evalarc.treatments.protocol import Evidence
 
@@ -33,8 +34,7 @@ NOT_USED = MappingProxyType[Load, Verdict](
 
 def observe(skill: str, evidence: Evidence) -> Observation:
     """Return how the transcript shows the load of one skill."""
-    skill_file = f"{evidence.skill_folder}/{skill}/SKILL.md"
-    return observe_load(evidence.transcript, skill=skill, skill_file=skill_file)
+    return observe_load(evidence.transcript, evidence.known_as(skill))
 
 
 def decide_used(skill: str, evidence: Evidence) -> Decision:
@@ -45,6 +45,19 @@ def decide_used(skill: str, evidence: Evidence) -> Decision:
 def decide_not_used(skill: str, evidence: Evidence) -> Decision:
     """Return whether a skill that should not be used was left alone."""
     return _decide(f"not_used-{skill}", skill, evidence, verdicts=NOT_USED)
+
+
+def skill_facts(
+    skill: str, evidence: Evidence, verdicts: Mapping[str, Verdict | None]
+) -> SkillFacts:
+    """Return what is known of one skill, given each decision's verdict by its name."""
+    return SkillFacts(
+        installed=verdicts.get(f"installed-{skill}"),
+        not_installed=verdicts.get(f"not_installed-{skill}"),
+        used=verdicts.get(f"used-{skill}"),
+        not_used=verdicts.get(f"not_used-{skill}"),
+        observed_load=observe(skill, evidence).load,
+    )
 
 
 def _decide(
@@ -61,10 +74,9 @@ def _altered_before(skill: str, evidence: Evidence, observation: Observation) ->
     """Return what speaks of a change before the load, or an empty string: then it stands."""
     if observation.load is not Load.LOADED or observation.call is None:
         return ""
-    folder = f"{evidence.skill_folder}/{skill}"
-    place = first_alteration(
-        evidence.transcript, folder=folder, is_changed=evidence.is_changed(skill)
-    )
+    known = evidence.known_as(skill)
+    folder = known.folders[0]
+    place = first_alteration(evidence.transcript, known, is_changed=evidence.is_changed(skill))
     if place is None or observation.call <= place:
         return ""
     if place < 0:
