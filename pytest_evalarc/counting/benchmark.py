@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -28,7 +28,11 @@ from pytest_evalarc.model.transcript import Load
 from pytest_evalarc.model.trial import PlanDoc, TrialResult, Verdict
 
 Level: TypeAlias = Literal["enforced", "exploratory", "trusted_local", "mixed"]
-CostFigure: TypeAlias = Literal["tokens", "agent_secs"]
+CostFigure: TypeAlias = Literal["tokens", "agent_secs", "cost_usd"]
+Incomparable: TypeAlias = Literal["not_enforced", "models_differ"]
+
+SERVED_TOGETHER = " + "
+"""Stands between the models of a trial that several answered."""
 
 _DELTA_DECIMALS = 8
 """Enough for any rate, and few enough to hide binary noise as in 0.6 - 0.4."""
@@ -55,15 +59,25 @@ class _Counted:
     verdicts: Sequence[tuple[str, Verdict]]
     tokens: int | None
     agent_secs: float | None
+    cost_usd: float | None
+    served: str
+    """The models that answered, sorted and joined; empty where the client does not say."""
     level: Literal["enforced", "exploratory", "trusted_local"]
 
 
-def count(plan: PlanDoc, results: Mapping[str, TrialResult]) -> Benchmark:
+def count(
+    plan: PlanDoc, results: Mapping[str, TrialResult], *, kept_back: Collection[str] = ()
+) -> Benchmark:
     """Return what a batch adds up to, as `count_each`, by `PlannedTrial.folder`."""
-    return count_each(plan, results.items())
+    return count_each(plan, results.items(), kept_back=kept_back)
 
 
-def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Benchmark:
+def count_each(
+    plan: PlanDoc,
+    results: Iterable[tuple[str, TrialResult]],
+    *,
+    kept_back: Collection[str] = (),
+) -> Benchmark:
     """Return what a batch adds up to; a function of its plan and results alone.
 
     Args:
@@ -71,11 +85,14 @@ def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Ben
         results: Each finished trial with its `PlannedTrial.folder`, in any order; looked at one
             after another, and none of them is held. A planned trial without a result counts as
             cancelled, `not_reached`.
+        kept_back: Folders of planned trials that were not started because a budget was reached:
+            without a result they count as cancelled, `budget`.
 
     Returns:
         Counts by place, and rates and means that are None where there is nothing to count. The
         delta is the treatment minus its baseline, rounded to 8 decimals; its values are None
-        unless all started trials were enforced, since only those are compared.
+        unless all started trials were enforced and all eligible ones answered by the same
+        models, since only those are compared.
 
     Raises:
         DocumentError: A result is not of this plan: its trial, task, client, model or
@@ -84,8 +101,13 @@ def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Ben
     counted = _counted_by_folder(plan, results)
     configurations = {
         name: _count_configuration(
-            [counted.get(trial.folder) for trial in plan.trials if trial.configuration == name],
+            {
+                trial.folder: counted.get(trial.folder)
+                for trial in plan.trials
+                if trial.configuration == name
+            },
             treated=is_treated(name),
+            kept_back=kept_back,
         )
         for name in plan.configurations
     }
@@ -103,7 +125,7 @@ def count_each(plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]) -> Ben
         isolation=isolation,
         selection="partial" if is_partial else "complete",
         configurations=configurations,
-        delta=_delta(plan, configurations, comparable=isolation == "enforced"),
+        delta=_delta(plan, configurations, reason=_incomparable(isolation, counted.values())),
     )
 
 
@@ -138,6 +160,8 @@ def _counted(result: TrialResult) -> _Counted:
         ],
         tokens=result.usage.total if result.usage else None,
         agent_secs=result.elapsed_secs,
+        cost_usd=result.usage.cost_usd if result.usage else None,
+        served=SERVED_TOGETHER.join(sorted(set(result.model.served))),
         level=result.isolation.mode,
     )
 
@@ -173,9 +197,14 @@ def _contradiction(plan: PlanDoc, trial: PlannedTrial | None, result: TrialResul
 
 
 def _count_configuration(
-    trials: Sequence[_Counted | None], *, treated: bool
+    trials: Mapping[str, _Counted | None], *, treated: bool, kept_back: Collection[str]
 ) -> ConfigurationBenchmark:
-    finished = [trial for trial in trials if trial is not None]
+    finished = [trial for trial in trials.values() if trial is not None]
+    unreached = Counter(
+        CauseKind.BUDGET if folder in kept_back else CauseKind.NOT_REACHED
+        for folder, trial in trials.items()
+        if trial is None
+    )
     places = Counter(trial.outcome for trial in finished)
     places[Outcome.CANCELLED] += len(trials) - len(finished)
     eligible = [trial for trial in finished if trial.outcome in _COUNTED]
@@ -195,16 +224,19 @@ def _count_configuration(
         success_rate=_rate(len(succeeded), len(eligible)),
         pass_all=len(succeeded) == len(eligible) if eligible else None,
         code=_code_rate(eligible),
-        causes=_causes(finished, unreached=len(trials) - len(finished)),
+        causes=_causes(finished, unreached=unreached),
         observed_load=_observed_load(eligible) if treated else None,
         expectations=_expectations(eligible) if treated else None,
         cost=Cost(eligible=_cost(eligible), succeeded=_cost(succeeded)),
+        served=_served(eligible),
     )
 
 
-def _causes(finished: Sequence[_Counted], *, unreached: int) -> dict[str, dict[str, int]]:
+def _causes(
+    finished: Sequence[_Counted], *, unreached: Mapping[CauseKind, int]
+) -> dict[str, dict[str, int]]:
     groups: dict[str, Counter[str]] = {group: Counter() for group in _CAUSE_GROUPS.values()}
-    groups["cancelled"][CauseKind.NOT_REACHED.value] += unreached
+    groups["cancelled"].update({kind.value: number for kind, number in unreached.items()})
     for trial in finished:
         if trial.cause and trial.outcome in _CAUSE_GROUPS:
             groups[_CAUSE_GROUPS[trial.outcome]][trial.cause] += 1
@@ -245,7 +277,14 @@ def _cost(trials: Sequence[_Counted]) -> CostOver:
     return CostOver(
         tokens=_mean(trial.tokens for trial in trials),
         agent_secs=_mean(trial.agent_secs for trial in trials),
+        cost_usd=_mean(trial.cost_usd for trial in trials),
     )
+
+
+def _served(eligible: Sequence[_Counted]) -> dict[str, int]:
+    """Return how many trials were answered by which models, over those that say so."""
+    known = Counter(trial.served for trial in eligible if trial.served)
+    return {models: known[models] for models in sorted(known)}
 
 
 def _mean(values: Iterable[float | None]) -> Mean:
@@ -266,8 +305,20 @@ def _isolation(trials: Iterable[_Counted]) -> Level | None:
     return "mixed" if len(levels) > 1 else levels.pop()
 
 
+def _incomparable(isolation: Level | None, trials: Iterable[_Counted]) -> Incomparable | None:
+    """Return what forbids to subtract one configuration from the other, if anything does."""
+    if isolation not in ("enforced", None):
+        return "not_enforced"
+    # An arm that another model answered differs by more than its treatment.
+    answered = {trial.served for trial in trials if trial.outcome in _COUNTED and trial.served}
+    return "models_differ" if len(answered) > 1 else None
+
+
 def _delta(
-    plan: PlanDoc, configurations: Mapping[str, ConfigurationBenchmark], *, comparable: bool
+    plan: PlanDoc,
+    configurations: Mapping[str, ConfigurationBenchmark],
+    *,
+    reason: Incomparable | None,
 ) -> Delta | None:
     if plan.treatment is None:
         return None
@@ -275,7 +326,7 @@ def _delta(
     baseline = configurations.get(f"without-{plan.treatment}")
 
     def minus(figure: Callable[[ConfigurationBenchmark], float | None]) -> float | None:
-        if treated is None or baseline is None or not comparable:
+        if treated is None or baseline is None or reason is not None:
             return None
         part, other = figure(treated), figure(baseline)
         return None if part is None or other is None else round(part - other, _DELTA_DECIMALS)
@@ -284,6 +335,7 @@ def _delta(
         return {
             "tokens": minus(lambda counted: over(counted.cost).tokens.mean),
             "agent_secs": minus(lambda counted: over(counted.cost).agent_secs.mean),
+            "cost_usd": minus(lambda counted: over(counted.cost).cost_usd.mean),
         }
 
     return Delta(
@@ -293,4 +345,5 @@ def _delta(
             "eligible": costs(lambda cost: cost.eligible),
             "succeeded": costs(lambda cost: cost.succeeded),
         },
+        reason=reason,
     )

@@ -25,10 +25,11 @@ class Mean(Model):
 
 
 class CostOver(Model):
-    """Mean tokens and agent time over one set of trials."""
+    """Mean tokens, agent time and price over one set of trials."""
 
     tokens: Mean
     agent_secs: Mean
+    cost_usd: Mean
 
 
 class Cost(Model):
@@ -70,6 +71,9 @@ class ConfigurationBenchmark(Model):
     expectations: dict[str, dict[Name, Count]] | None = None
     """Verdicts per expectation over eligible trials; absent without a treatment."""
     cost: Cost
+    served: dict[str, Count]
+    """Eligible trials by the models that answered them, as `a` or `a + b`; a trial whose client
+    does not say is left out."""
 
     @model_validator(mode="after")
     def _everything_ends_somewhere(self) -> Self:
@@ -98,8 +102,12 @@ class Delta(Model):
     success_rate: float | None
     code_rate: float | None
     cost: dict[
-        Literal["eligible", "succeeded"], dict[Literal["tokens", "agent_secs"], float | None]
+        Literal["eligible", "succeeded"],
+        dict[Literal["tokens", "agent_secs", "cost_usd"], float | None],
     ]
+    reason: Literal["not_enforced", "models_differ"] | None = None
+    """Why everything here is null: `not_enforced` when a started trial ran without an enforced
+    boundary, `models_differ` when eligible trials were not all answered by the same models."""
 
 
 class Benchmark(Model):

@@ -8,7 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,9 @@ from pytest_evalarc.runs.request import (
     client_label,
     setting,
 )
+
+if TYPE_CHECKING:
+    from pytest_evalarc.clients.protocol import Client
 
 
 def as_request(
@@ -59,6 +62,8 @@ def as_request(
         trust_local=options.flag("trust-local"),
         audit=_audit(options.text("audit") or "full"),
         seeds=_seeds(options.texts("seeds")),
+        max_tokens=_tokens(options.text("max-tokens")),
+        max_cost_usd=_dollars(options.text("max-cost-usd")),
         jobs=_jobs(),
     )
 
@@ -79,14 +84,32 @@ def as_client(
         settings=dict(setting(text) for text in options.texts("model-setting")),
     )
     # Asked for its mistakes alone: the client itself is made again from the plan.
-    registry.clients.get(found.kind).configured(
+    client = registry.clients.get(found.kind).configured(
         found.label,
         command=found.command,
         key_env=found.key_env,
         model=found.model,
         settings=found.settings,
     )
+    _require_cost(client, label, options)
     return found
+
+
+def _require_cost(client: Client, label: str, options: Options) -> None:
+    """Refuse a budget of money for a client whose sessions never tell what they cost.
+
+    One that a project has written down for its agents does not keep the embedded clients, which
+    cost nothing, from being run.
+    """
+    is_typed = options.on_command_line("max-cost-usd") is not None
+    if options.text("max-cost-usd") is None or client.needs.reports_cost:
+        return
+    if is_typed or not client.embedded:
+        raise UsageError(
+            "--evalarc-max-cost-usd",
+            f"client {label} does not report what its sessions cost",
+            "give --evalarc-max-tokens in its place, or name another client",
+        )
 
 
 def _client_tables(root: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -126,6 +149,26 @@ def _whole_number(name: str, given: str) -> int:
             f"--evalarc-{name} {given!r}", "is not a number of trials", "give 1 to 100000"
         )
     return int(given)
+
+
+def _tokens(given: str | None) -> int | None:
+    if given is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,18}", given) or int(given) == 0:
+        raise UsageError(
+            f"--evalarc-max-tokens {given!r}", "is no number of tokens", "give 2000000, say"
+        )
+    return int(given)
+
+
+def _dollars(given: str | None) -> float | None:
+    if given is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", given) or float(given) == 0:
+        raise UsageError(
+            f"--evalarc-max-cost-usd {given!r}", "is no amount of US dollars", "give 12.50, say"
+        )
+    return float(given)
 
 
 def _configuration(given: str) -> ConfigurationChoice:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import TaskProblems, UsageError, nearest
 from pytest_evalarc.model.controls import REFERENCE, STARTER
 from pytest_evalarc.model.task import Task
@@ -52,6 +51,7 @@ def _names_below(  # noqa: PLR0911 - one line a place in the tree.
             trials = evals.plan_of(task, label).trials
             chosen = (entry for entry in trials if entry.configuration == configuration)
             return tuple(trial_name(entry) for entry in chosen)
-        case [_, configuration, _]:
-            return tuple(leaf.name for leaf in leaves(task, treated=is_treated(configuration)))
+        case [label, configuration, _]:
+            expected = evals.expectations(evals.plan_of(task, label), configuration)
+            return tuple(leaf.name for leaf in leaves(task, expected))
     return ()

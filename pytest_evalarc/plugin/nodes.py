@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.planned import PlannedTrial
@@ -212,7 +211,8 @@ def _configurations(client: Group, task: Task, plan: Plan) -> Iterator[Group]:
 def _trials(configuration: Group, task: Task, plan: Plan) -> Iterator[Group]:
     evals = _evals(configuration)
     # Shared by all trials: a batch may have thousands.
-    items = partial(_items, leaves=tuple(leaves(task, treated=is_treated(configuration.name))))
+    expected = evals.expectations(plan, configuration.name)
+    items = partial(_items, leaves=tuple(leaves(task, expected)))
     for entry in plan.trials:
         if entry.configuration == configuration.name:
             handle = evals.handle(task, plan, entry)
@@ -229,21 +229,20 @@ def trial_name(entry: PlannedTrial) -> str:
     return f"trial-{entry.trial:03d}"
 
 
-def leaves(task: Task, *, treated: bool) -> Iterator[Leaf]:
-    """Return the items of a trial, in the order that they are read."""
+def leaves(task: Task, expected: Sequence[str]) -> Iterator[Leaf]:
+    """Return the items of a trial, in the order that they are read.
+
+    Args:
+        task: The task.
+        expected: Names of the expectations that are decided in the trial's configuration.
+    """
     line = task.lines.get
     yield Leaf("run", bodies.run, "run", 1)
     for check in task.checks:
         at = line(f"checks.{check.id}", 1)
         yield Leaf(check.id, bodies.check, "check", at, check.id)
-    if treated:
-        for word in ("installed", "not_installed", "used", "not_used"):
-            for skill in getattr(task.expected, word):
-                name = f"{word}-{skill}"
-                yield Leaf(name, bodies.expectation, "expectation", line("expected", 1), name)
-        for hook in task.expected.hooks:
-            name = f"hook-{hook}"
-            yield Leaf(name, bodies.expectation, "expectation", line("expected", 1), name)
+    for name in expected:
+        yield Leaf(name, bodies.expectation, "expectation", line("expected", 1), name)
     yield Leaf("success", bodies.success, "success", 1)
 
 

@@ -49,6 +49,10 @@ OPTIONS = (
         choices=("both", "with", "without", "noise"),
     ),
     Option("treatment", "what the treated configuration gets (default: skills)", metavar="NAME"),
+    Option("max-tokens", "start no further round once the batch has used so many", metavar="N"),
+    Option(
+        "max-cost-usd", "start no further round once the batch has cost so much", metavar="AMOUNT"
+    ),
     Option("batch", "name of the batch (default: time and a random suffix)", metavar="NAME"),
     Option("root", "evaluation root, where trials run", metavar="DIR"),
     Option("results", "folder of results (default: results)", metavar="DIR"),

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ import pytest
 
 from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.counting.recount import require_agreement
-from pytest_evalarc.errors import DocumentError, SetupError
+from pytest_evalarc.errors import DocumentError, SetupError, UsageError
+from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.isolation.command import Sandbox
@@ -25,8 +27,10 @@ from pytest_evalarc.model.task import Task
 from pytest_evalarc.model.transcript import Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.plugin.timeouts import TimedOut
+from pytest_evalarc.reporting.atif import trajectory_document
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
+from pytest_evalarc.runs.budget import Budget
 from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import (
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
     from pytest_evalarc.treatments.protocol import Treatment
 
+TRAJECTORY = "trajectory.json"
 NOBODYS_FAULT = {"not_reached", "budget"}
 """Why a trial may be cancelled without anything being wrong."""
 
@@ -85,6 +90,7 @@ class Runs:
         """
         self._check_plan(handle)
         self._keep_plan(handle)
+        self._skip_beyond_budget(handle)
         trial = self._trial(handle, sandbox)
         path = handle.folder / "result.json"
         ran: list[TrialResult] = []
@@ -108,12 +114,39 @@ class Runs:
             # Another process runs it, and goes on.
             pytest.fail(str(error), pytrace=False)
         if ran:
+            _keep_trajectory(trial, result)
             self._evals.config.hook.pytest_evalarc_trial_finished(
                 result=result, folder=handle.folder
             )
         else:
             require_agreement(result, where=str(path))
         return result
+
+    def _skip_beyond_budget(self, handle: TrialHandle) -> None:
+        """Skip what looks at a trial whose round the batch's budget keeps from being started."""
+        if (handle.folder / "result.json").exists():
+            return
+        plan = handle.plan.document
+        reason = self._budget.admit(handle.folder.parent, plan, handle.entry)
+        if reason is not None:
+            pytest.skip(f"not started: {reason}")
+
+    @cached_property
+    def _budget(self) -> Budget:
+        request = self._evals.request
+        return Budget(
+            results=request.results,
+            batch=request.batch,
+            max_tokens=request.max_tokens,
+            max_cost_usd=request.max_cost_usd,
+            is_free=self._asks_no_model,
+        )
+
+    def _asks_no_model(self, plan: PlanDoc) -> bool:
+        # The batch may hold trials of a client that nobody offers any more.
+        with contextlib.suppress(UsageError):
+            return self._evals.registry.clients.get(plan.client_kind).embedded
+        return False
 
     def _check_plan(self, handle: TrialHandle) -> None:
         """Refuse a plan that cannot be run as asked.
@@ -229,7 +262,12 @@ class Runs:
         documents = write_documents(self._evals.folders)
         told = {str(problem) for problem in documents.problems}
         more = tuple(problem for problem in lost if str(problem) not in told)
-        return replace(documents, problems=(*documents.problems, *more))
+        used = self._budget.summary() if documents.benchmarks else None
+        return replace(
+            documents,
+            problems=(*documents.problems, *more),
+            remarks=(used,) if used is not None else (),
+        )
 
     def _settle_lost_trials(self) -> Iterator[DocumentError]:
         """Give a result to every trial whose process died in it and that nobody asked for again.
@@ -274,3 +312,12 @@ class Runs:
             for benchmark, _ in self.documents.benchmarks
             for counted in benchmark.configurations.values()
         )
+
+
+def _keep_trajectory(trial: Trial, result: TrialResult) -> None:
+    """Write a session down in the form that other programs read, from what was kept of it."""
+    # Without a session there is no stream, and the full disk that ended a trial may still be full.
+    with contextlib.suppress(DocumentError, OSError):
+        transcript = read_transcript(trial)
+        document = trajectory_document(transcript, result, trial.task.brief.prompt)
+        write_atomic(trial.folder / TRAJECTORY, document)

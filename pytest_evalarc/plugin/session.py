@@ -27,7 +27,7 @@ from pytest_evalarc.plugin.timeouts import Timeouts
 from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import Folders
-from pytest_evalarc.runs.plan import Plan, labelled_client, make_plan
+from pytest_evalarc.runs.plan import DEFAULT_TREATMENT, Plan, labelled_client, make_plan
 from pytest_evalarc.runs.request import (
     DEFAULT_SANDBOX,
     ClientLabel,
@@ -151,7 +151,7 @@ class EvalSession:
         return cls(config, request, registry, options)
 
     def check_request(self) -> None:
-        """Refuse clients of node ids that are not there, and a sandbox that nobody allowed.
+        """Refuse clients that are not there or cannot be asked so, and a sandbox nobody allowed.
 
         Raises:
             UsageError: One sentence.
@@ -160,7 +160,8 @@ class EvalSession:
         if self.work is not None:
             self.work.check()
             return
-        for _, path, _ in self.node_ids_in_arguments():
+        named = [path for _, path, _ in self.node_ids_in_arguments()]
+        for path in named or [self.request.tasks]:
             self.clients_for(path)
 
     @cached_property
@@ -296,6 +297,22 @@ class EvalSession:
     def plan_of(self, task: Task, label: str) -> Plan:
         """Return the planned trials of a task and the client behind a label."""
         return self.plan(task, self._label(label))
+
+    def expectations(self, plan: Plan, configuration: str) -> tuple[str, ...]:
+        """Return the names of all that is decided in a configuration beside the code."""
+        if plan.treatment is None or not is_treated(configuration):
+            return ()
+        expected = plan.task.expected
+        named = [
+            f"{word}-{skill}"
+            for word in ("installed", "not_installed", "used", "not_used")
+            for skill in getattr(expected, word)
+        ]
+        hooks = [f"hook-{hook}" for hook in expected.hooks]
+        # The usual treatment has none of its own, and who only collects does not import it.
+        is_usual = plan.treatment == DEFAULT_TREATMENT
+        own = () if is_usual else self.registry.treatments.get(plan.treatment).standing
+        return (*named, *hooks, *own)
 
     def handle(self, task: Task, plan: Plan, entry: PlannedTrial) -> TrialHandle:
         """Return the handle on one trial, the same for all who ask."""

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evalarc.files.text import printable
 from pytest_evalarc.plugin.evaluations import evaluation_lines, regrade_lines
 from pytest_evalarc.plugin.nodes import EvalItem
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Audit
-    from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Mean
+    from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Delta, Mean
     from pytest_evalarc.reporting.batch import Documents
 
 UNKNOWN = "-"
 COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
+COST_COLUMN = "US $"
+"""Only there when a session told what it cost."""
 AUDIT_COLUMNS = ("audit", "score", "detected", "weakest margin", "single-case", "sole detectors")
 MOST_MISSES = 20
 MOST_NAMES = 3
@@ -43,6 +46,8 @@ def summarise(reporter: pytest.TerminalReporter, documents: Documents) -> None:
         lines = [*benchmark_lines(report.benchmark), *regrade_lines(report)]
         _write(reporter, lines, report.path)
     _write_misses(reporter)
+    for remark in documents.remarks:
+        reporter.write_line(remark)
     for problem in documents.problems:
         reporter.write_line(f"not written: {problem}", red=True)
 
@@ -60,23 +65,28 @@ def _write(reporter: pytest.TerminalReporter, lines: Iterable[str], path: Path) 
 
 def benchmark_lines(benchmark: Benchmark) -> list[str]:
     """Return a benchmark as a table: title, heads, a row for each configuration, remarks."""
-    rows: list[tuple[str, ...]] = [COLUMNS]
+    rows: list[tuple[str, ...]] = [(*COLUMNS, COST_COLUMN)]
     rows += [_row(name, counted) for name, counted in benchmark.configurations.items()]
     if benchmark.delta is not None:
-        delta = benchmark.delta
-        rows.append(
-            (
-                "delta",
-                "",
-                "",
-                _signed(delta.success_rate),
-                _signed(delta.code_rate),
-                _signed(delta.cost["eligible"]["tokens"], digits=0),
-                _signed(delta.cost["eligible"]["agent_secs"]),
-            )
-        )
+        rows.append(_delta_row(benchmark.delta))
+    counted = benchmark.configurations.values()
+    if all(configuration.cost.eligible.cost_usd.trials == 0 for configuration in counted):
+        rows = [row[:-1] for row in rows]
     title = f"{benchmark.task}: trials with {benchmark.client}"
     return [title, *_aligned(rows), *_remarks(benchmark)]
+
+
+def _delta_row(delta: Delta) -> tuple[str, ...]:
+    return (
+        "delta",
+        "",
+        "",
+        _signed(delta.success_rate),
+        _signed(delta.code_rate),
+        _signed(delta.cost["eligible"]["tokens"], digits=0),
+        _signed(delta.cost["eligible"]["agent_secs"]),
+        _signed(delta.cost["eligible"]["cost_usd"]),
+    )
 
 
 def _row(name: str, counted: ConfigurationBenchmark) -> tuple[str, ...]:
@@ -88,6 +98,7 @@ def _row(name: str, counted: ConfigurationBenchmark) -> tuple[str, ...]:
         _rate(counted.code.rate),
         _mean(counted.cost.eligible.tokens, digits=0),
         _mean(counted.cost.eligible.agent_secs),
+        _mean(counted.cost.eligible.cost_usd),
     )
 
 
@@ -109,9 +120,22 @@ def _remarks(benchmark: Benchmark) -> list[str]:
             lines.append(f"{name}: skill {skill}: {seen or 'no eligible trial'}")
     if benchmark.selection == "partial":
         lines.append("partial: not every planned trial reached its end; do not compare the rates")
+    if benchmark.delta is not None and benchmark.delta.reason == "models_differ":
+        lines.append(f"models differ, so there is no delta: {_served(benchmark)}")
     if benchmark.isolation not in ("enforced", None):
         lines.append(f"isolation: {benchmark.isolation}; such trials are not compared")
     return lines
+
+
+def _served(benchmark: Benchmark) -> str:
+    """Return which models answered how many trials of each configuration."""
+    told = [
+        f"{name} was answered by "
+        + ", ".join(f"{printable(models, limit=200)} ({n})" for models, n in counted.served.items())
+        for name, counted in benchmark.configurations.items()
+        if counted.served
+    ]
+    return "; ".join(told)
 
 
 def audit_table(audits: Sequence[Audit]) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import stat
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +17,11 @@ from pytest_evalarc.files.manifest import Skip, TreeLimits, TreeTooLarge, read_m
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree, remove_tree
 from pytest_evalarc.grading.submission import Submission, keep, read_submission
+from pytest_evalarc.isolation.limits import MIB
+from pytest_evalarc.treatments.left import kind_of, names_in, read_left
 
+LEFT_BYTES = 64 * MIB
+"""Of one file that a treatment's programs left."""
 LISTED = 1000
 """Paths that are named of a submission too large to keep."""
 
@@ -60,6 +64,33 @@ def keep_evidence(evidence: Path, folder: Path) -> str | None:
             remove_tree(folder / "evidence")
         return f"the evidence was not kept: {told(error)}"
     return None
+
+
+def keep_left(root: Path, keeps: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+    """Keep files that a treatment's programs left; return what was not possible, as sentences.
+
+    Args:
+        root: The run folder.
+        keeps: By the name that it gets, the POSIX path of a file below the run folder, or of a
+            folder whose own files are joined in the order of their names.
+        folder: Where to.
+    """
+    lost = []
+    for name, path in keeps.items():
+        try:
+            parts = (path, *(f"{path}/{inner}" for inner in names_in(root, path)))
+            found = [_file_left(root, part) for part in parts]
+            if any(content is not None for content in found):
+                write_atomic(folder / name, b"".join(content or b"" for content in found))
+        except (EvalArcError, OSError) as error:
+            lost.append(f"{name} was not kept: {told(error)}")
+    return tuple(lost)
+
+
+def _file_left(root: Path, path: str) -> bytes | None:
+    """Return the content of a file; None where nothing or a folder is."""
+    kind = kind_of(root, path)
+    return None if kind in (None, stat.S_IFDIR) else read_left(root, path, limit=LEFT_BYTES)
 
 
 def keep_traceback(error: Exception, folder: Path) -> None:

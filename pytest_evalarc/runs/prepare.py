@@ -33,10 +33,11 @@ from pytest_evalarc.runs.batch import UNBOUND, Batch
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.scripts import script_for
-from pytest_evalarc.runs.session import Ready, given_env, policy_document, session_env
+from pytest_evalarc.runs.session import Ready, given_env, session_env
 from pytest_evalarc.runs.start import recorded_start
 from pytest_evalarc.runs.visible import require_visible
 from pytest_evalarc.tasks.plugins import plugins_in
+from pytest_evalarc.treatments.prelaunch import require_fresh
 from pytest_evalarc.treatments.protocol import Staged, Treatment
 from pytest_evalarc.treatments.snapshot import snapshot
 
@@ -119,13 +120,14 @@ def prepare(trial: Trial, draft: Draft) -> Ready:
     draft.redaction = Redaction(command.secrets)
     if sandbox.name not in UNBOUND:
         require_visible(Path(command.argv[0]), policy)
-    draft.policy = policy_document(policy)
-    write_atomic(trial.folder / f"{sandbox.name}.json", dumps(draft.policy))
     if staged is not None and trial.treatment is not None:
         _initialise(trial, staged, policy)
         trial.treatment.verify(staged)
         draft.treatment = trial.treatment.ref(staged)
         draft.symposium = staged.symposium
+    # What the sandbox is told may name what the treatment has put there.
+    draft.policy = sandbox.document(policy)
+    write_atomic(trial.folder / f"{sandbox.name}.json", dumps(draft.policy))
     ready = Ready(
         lab=lab,
         staged=staged,
@@ -156,13 +158,14 @@ def _make_run_folder(trial: Trial, lab: FileLab | PackLab) -> None:
 def _treat(trial: Trial, env: Mapping[str, str]) -> Staged | None:
     """Prove that nothing of the treatment is there, then put it in place where it is planned."""
     treatment, needs, layout = trial.treatment, trial.client.needs, trial.layout
-    if treatment is None:
-        return None
     try:
-        treatment.prelaunch(layout, needs, treated=trial.is_treated, env=env)
+        if treatment is None:
+            require_fresh(layout, needs, treated=False, env=env)
+        else:
+            treatment.prelaunch(layout, needs, treated=trial.is_treated, env=env)
     except SetupError as error:
         raise PrelaunchError(error.where, error.problem, error.hint) from error
-    if not trial.is_treated:
+    if treatment is None or not trial.is_treated:
         return None
     staged = treatment.stage(
         trial.task,

@@ -77,6 +77,9 @@ class Request:
     audit: AuditMode = "full"
     seeds: tuple[int, ...] = ()
     """Of packs; empty is what each task says."""
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    """What the batch may use up, over all its tasks and clients; None is without end."""
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from pytest_evalarc.clients.protocol import Needs, Watcher
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.grading.lab import SYSTEM_PATH, FileLab, PackLab
@@ -30,7 +28,11 @@ STDERR_BYTES = MIB
 STARTUP_S = 120.0
 OUTER_S = 15.0
 """What a sandbox that ends a session itself gets beyond the deadline before we end it."""
-INNER_TIMEOUT_STATUS = 124
+DEADLINE_STATUSES = (124, 137)
+"""How a command ends that a sandbox ends at its deadline: by its signal, or by one that cannot be
+ignored."""
+GRACE_S = 3.0
+"""What a sandbox may take to end its own tree when it is asked to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +101,6 @@ def _is_secret(key: str) -> bool:
     return len(os.fsencode(key.strip())) >= SECRET_BYTES
 
 
-def policy_document(policy: Policy) -> JsonValue:
-    """Return a policy in the shape that results keep it in."""
-
-    def paths(values: tuple[Path, ...]) -> list[JsonValue]:
-        return [str(value) for value in values]
-
-    return {
-        "filesystem": {
-            "denyRead": paths(policy.deny_read),
-            "allowRead": paths(policy.read),
-            "allowWrite": paths(policy.write),
-            "denyWrite": [],
-        },
-        "network": {"allowedDomains": list(policy.domains), "deniedDomains": []},
-    }
-
-
 def run_session(ready: Ready, folder: Path) -> Exit:
     """Let the client work, end everything it started, and keep both its streams.
 
@@ -139,6 +124,7 @@ def run_session(ready: Ready, folder: Path) -> Exit:
                 startup_s=STARTUP_S,
                 output_limit_bytes=TRANSCRIPT_BYTES,
                 polite=True,
+                grace_s=GRACE_S,
                 is_finished=ready.watcher,
                 cancelled=ready.lab.cancelled,
             ),
@@ -156,7 +142,7 @@ def at_its_deadline(exit: Exit, deadline_s: float) -> Exit:
     Neither the status alone would do, for a client may end with the same one at any time, nor the
     time, for the sandbox takes some to start and to end.
     """
-    is_ended = exit.reason is Ended.EXITED and exit.status == INNER_TIMEOUT_STATUS
+    is_ended = exit.reason is Ended.EXITED and exit.status in DEADLINE_STATUSES
     is_late = exit.wall_time_s >= deadline_s
     return replace(exit, reason=Ended.DEADLINE) if is_ended and is_late else exit
 

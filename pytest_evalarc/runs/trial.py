@@ -26,7 +26,13 @@ from pytest_evalarc.model.planned import Execution, PlannedTrial
 from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.runs.draft import Draft
-from pytest_evalarc.runs.evidence import keep_evidence, keep_submission, keep_traceback, told
+from pytest_evalarc.runs.evidence import (
+    keep_evidence,
+    keep_left,
+    keep_submission,
+    keep_traceback,
+    told,
+)
 from pytest_evalarc.runs.findings import look_outside
 from pytest_evalarc.runs.prepare import PrelaunchError, Trial, prepare
 from pytest_evalarc.runs.redaction import Redaction
@@ -136,7 +142,7 @@ def _run_stages(trial: Trial, draft: Draft) -> None:
         # The client is dead, and so is all it started: what it left can be read at rest. It is
         # kept before anything is made of it, so that no later failure loses it.
         with draft.stage("keep"):
-            submission = _keep(trial, draft, ready.lab)
+            submission = _keep(trial, draft, ready)
     transcript = _read_session(trial, draft, exit, ready)
     _compare_offer(draft, ready, transcript)
     if submission is not None:
@@ -197,11 +203,14 @@ def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
     return exit
 
 
-def _keep(trial: Trial, draft: Draft, lab: FileLab | PackLab) -> Submission | None:
+def _keep(trial: Trial, draft: Draft, ready: Ready) -> Submission | None:
     """Keep what was left; None, and the grading in the draft, when there is nothing to grade."""
     lost = keep_evidence(trial.layout.evidence, trial.folder)
     if lost is not None:
         draft.audit_findings += (lost,)
+    if ready.staged is not None:
+        draft.audit_findings += keep_left(trial.layout.root, ready.staged.keeps, trial.folder)
+    lab = ready.lab
     try:
         return keep_submission(trial.layout.project, trial.folder)
     except SubmissionError as error:
@@ -227,6 +236,8 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
         ready.policy,
         trial.layout.project,
         private_tmp=trial.sandbox.private_tmp,
+        masked=trial.sandbox.masks_denied,
+        exploratory=trial.batch.request.exploratory,
         forbidden=trial.treatment.programs if trial.treatment and is_baseline else (),
     )
     draft.findings = found.escapes

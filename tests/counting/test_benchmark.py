@@ -55,25 +55,39 @@ def make_plan(trials, *, configurations=(WITHOUT, WITH), treatment="symposium", 
         model=model,
         treatment=treatment,
         deadlines_secs=Deadlines(),
-        sandbox="srt",
+        sandbox="bwrap",
+        session_sandbox="srt",
         trials=planned_trials(configurations, trials),
     )
 
 
-def make_result(trial, outcome, *, cause=None, tokens=None, secs=None, mode="enforced", **more):
+def make_result(
+    trial,
+    outcome,
+    *,
+    cause=None,
+    tokens=None,
+    secs=None,
+    cost=None,
+    served=(),
+    mode="enforced",
+    **more,
+):
     kind = cause or CAUSES.get(outcome)
     return TrialResult(
         schema_version=SCHEMA_VERSION,
         task=TASK,
         client=Versioned(name="claude"),
-        model=ModelRef(),
+        model=ModelRef(served=served),
         mode=trial.configuration,
         trial=trial.trial,
         order=trial.order,
         os="linux x86_64",
         deadlines_secs=Deadlines(),
         elapsed_secs=secs,
-        usage=None if tokens is None else Usage(input_tokens=tokens, output_tokens=0),
+        usage=None
+        if tokens is None
+        else Usage(input_tokens=tokens, output_tokens=0, cost_usd=cost),
         execution=Execution.COMPLETED,
         isolation=TrialIsolation(mode=mode),
         outcome=outcome,
@@ -153,10 +167,12 @@ def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
                 "eligible": {
                     "tokens": {"mean": 38900, "trials": 5},
                     "agent_secs": {"mean": 81, "trials": 5},
+                    "cost_usd": {"mean": None, "trials": 0},
                 },
                 "succeeded": {
                     "tokens": {"mean": 44100, "trials": 2},
                     "agent_secs": {"mean": 92, "trials": 2},
+                    "cost_usd": {"mean": None, "trials": 0},
                 },
             },
         },
@@ -179,10 +195,12 @@ def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
                 "eligible": {
                     "tokens": {"mean": 35100, "trials": 5},
                     "agent_secs": {"mean": 70, "trials": 5},
+                    "cost_usd": {"mean": None, "trials": 0},
                 },
                 "succeeded": {
                     "tokens": {"mean": 36000, "trials": 4},
                     "agent_secs": {"mean": 72, "trials": 4},
+                    "cost_usd": {"mean": None, "trials": 0},
                 },
             },
         },
@@ -204,9 +222,10 @@ def test_the_delta_nests_like_a_configuration(reference_example) -> None:
         "success_rate": 0.4,
         "code_rate": None,
         "cost": {
-            "eligible": {"tokens": -3800, "agent_secs": -11},
-            "succeeded": {"tokens": -8100, "agent_secs": -20},
+            "eligible": {"tokens": -3800, "agent_secs": -11, "cost_usd": None},
+            "succeeded": {"tokens": -8100, "agent_secs": -20, "cost_usd": None},
         },
+        "reason": None,
     }
 
 
@@ -275,6 +294,87 @@ def test_a_planned_trial_without_a_result_was_not_reached() -> None:
     assert benchmark.selection == "partial"
     assert count(plan, {}).configurations[WITH].causes["cancelled"] == {"not_reached": 3}
     assert count(plan, {}).isolation is None
+
+
+def test_a_trial_that_a_budget_kept_back_has_that_cause() -> None:
+    """It can be gone on with for more money, while one that was not reached needs another run."""
+    plan = make_plan(3)
+    results = make_results(plan, without=[S, S, None], with_=[S, None, None])
+    kept_back = {f"trial-{n}-{mode}" for n in (2, 3) for mode in (WITHOUT, WITH)}
+
+    benchmark = count(plan, results, kept_back=kept_back - {"trial-2-with-symposium"})
+
+    assert benchmark.configurations[WITHOUT].causes["cancelled"] == {"budget": 1}
+    assert benchmark.configurations[WITH].causes["cancelled"] == {"budget": 1, "not_reached": 1}
+    # What was started before is counted as what it became.
+    assert benchmark.configurations[WITHOUT].succeeded == 2
+    assert benchmark.selection == "partial"
+
+
+def test_money_is_a_mean_with_its_own_count() -> None:
+    """A client that was killed told tokens and no price, or nothing at all."""
+    plan = make_plan(3)
+    results = make_results(
+        plan,
+        without=[
+            {"outcome": S, "tokens": 10, "cost": 0.5},
+            {"outcome": F, "tokens": 10, "cost": 0.1},
+            {"outcome": F, "tokens": 10},
+        ],
+        with_=[
+            {"outcome": S, "tokens": 10, "cost": 0.25},
+            {"outcome": Outcome.EXCLUDED_ISOLATION, "tokens": 10, "cost": 9.0},
+            {"outcome": F},
+        ],
+    )
+
+    benchmark = count(plan, results)
+
+    cost = benchmark.configurations[WITHOUT].cost
+    assert cost.eligible.cost_usd.to_json() == {"mean": 0.3, "trials": 2}
+    assert cost.succeeded.cost_usd.to_json() == {"mean": 0.5, "trials": 1}
+    assert benchmark.delta.cost["eligible"]["cost_usd"] == -0.05
+    assert benchmark.delta.cost["succeeded"]["cost_usd"] == -0.25
+
+
+@pytest.mark.parametrize(
+    ("without", "with_", "reason"),
+    [
+        ([("a",), ("a",)], [("a",), ("a",)], None),
+        ([("a", "b"), ("b", "a")], [("a", "b"), ("b", "a", "a")], None),
+        # What a client does not say is no difference.
+        ([("a",), ()], [(), ("a",)], None),
+        ([(), ()], [(), ()], None),
+        ([("a",), ("a",)], [("b",), ("b",)], "models_differ"),
+        ([("a",), ("a", "b")], [("a",), ("a", "b")], "models_differ"),
+        ([("a",), ("a",)], [("a",), ("a", "small")], "models_differ"),
+    ],
+)
+def test_arms_that_other_models_answered_are_not_compared(without, with_, reason) -> None:
+    """A model that stood in for the one that was asked for would pass for the treatment."""
+    plan = make_plan(2)
+    results = make_results(
+        plan,
+        without=[{"outcome": F, "served": served} for served in without],
+        with_=[{"outcome": S, "served": served} for served in with_],
+    )
+
+    delta = count(plan, results).delta
+
+    assert (delta.reason, delta.success_rate) == (reason, None if reason else 1.0)
+
+
+def test_the_models_of_trials_that_do_not_count_forbid_no_comparison() -> None:
+    """They are in no rate and in no mean."""
+    plan = make_plan(2)
+    void = {"outcome": Outcome.EXCLUDED_ISOLATION, "served": ("other",)}
+    same = {"outcome": S, "served": ("b", "a")}
+
+    benchmark = count(plan, make_results(plan, without=[same, void], with_=[same, same]))
+
+    assert benchmark.delta.reason is None
+    assert benchmark.configurations[WITHOUT].served == {"a + b": 1}
+    assert benchmark.configurations[WITH].served == {"a + b": 2}
 
 
 def test_causes_are_counted_in_their_groups() -> None:
@@ -398,9 +498,10 @@ def test_only_enforced_trials_are_compared(modes, level) -> None:
         "success_rate": None,
         "code_rate": None,
         "cost": {
-            "eligible": {"tokens": None, "agent_secs": None},
-            "succeeded": {"tokens": None, "agent_secs": None},
+            "eligible": {"tokens": None, "agent_secs": None, "cost_usd": None},
+            "succeeded": {"tokens": None, "agent_secs": None, "cost_usd": None},
         },
+        "reason": "not_enforced",
     }
 
 

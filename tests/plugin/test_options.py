@@ -43,6 +43,8 @@ SETTINGS = {
     "trials": Set("3", lambda evals, _: evals.request.trials, 3),
     "configuration": Set("with", lambda evals, _: evals.request.configuration, "with"),
     "treatment": Set("skills", lambda evals, _: evals.request.treatment, "skills"),
+    "max-tokens": Set("5000", lambda evals, _: evals.request.max_tokens, 5000),
+    "max-cost-usd": Set("2.50", lambda evals, _: evals.request.max_cost_usd, 2.5),
     "batch": Set("night", lambda evals, _: evals.folders.batch, "night"),
     "root": Set("r", lambda evals, root: evals.request.eval_root.relative_to(root), Path("r")),
     "results": Set("s", lambda evals, root: evals.folders.results.relative_to(root), Path("s")),

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_evalarc.errors import SubmissionError
 from pytest_evalarc.files.tree import remove_tree
-from pytest_evalarc.runs.evidence import keep_submission, listing
+from pytest_evalarc.runs.evidence import keep_left, keep_submission, listing
 
 
 def test_a_listing_names_the_first_paths_outer_ones_first(tmp_path: Path) -> None:
@@ -56,3 +56,39 @@ def test_a_submission_that_is_no_folder_is_the_submissions_fault(tmp_path: Path)
     with pytest.raises(SubmissionError, match="project"):
         keep_submission(tmp_path / "project", tmp_path)
     assert not (tmp_path / "submission").exists()
+
+
+def test_what_a_treatment_left_is_kept_under_its_name(tmp_path: Path) -> None:
+    """A folder of logs is one log, in the order of its files' names."""
+    run, kept = tmp_path / "run", tmp_path / "kept"
+    (run / "home/logs/deep").mkdir(parents=True)
+    kept.mkdir()
+    for name, content in (("b.log", "two\n"), ("a.log", "one\n"), ("deep/c.log", "three\n")):
+        (run / "home/logs" / name).write_text(content)
+    (run / "trace").write_text("line\n")
+
+    lost = keep_left(run, {"all.log": "home/logs", "trace.jsonl": "trace", "no": "none"}, kept)
+
+    assert lost == ()
+    assert {path.name: path.read_text() for path in kept.iterdir()} == {
+        "all.log": "one\ntwo\n",
+        "trace.jsonl": "line\n",
+    }
+
+
+def test_what_a_session_planted_in_place_of_a_log_is_not_kept_but_told(tmp_path: Path) -> None:
+    """A link would hand out a file of the operator's, and a pipe would block for ever."""
+    run, kept, secret = tmp_path / "run", tmp_path / "kept", tmp_path / "secret"
+    for folder in (run / "logs", kept):
+        folder.mkdir(parents=True)
+    secret.write_text("secret")
+    (run / "link").symlink_to(secret)
+    os.mkfifo(run / "logs" / "pipe")
+
+    lost = keep_left(run, {"one": "link", "two": "logs"}, kept)
+
+    assert lost == (
+        "one was not kept: link: is no regular file",
+        "two was not kept: logs/pipe: is no regular file",
+    )
+    assert list(kept.iterdir()) == []

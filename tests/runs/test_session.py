@@ -43,7 +43,9 @@ def test_an_execution_is_decided_by_our_deadline_then_by_the_clients_word(
     ("reason", "status", "wall_time_s", "told"),
     [
         (Ended.EXITED, 124, 60.7, Ended.DEADLINE),
+        (Ended.EXITED, 137, 65.7, Ended.DEADLINE),
         (Ended.EXITED, 124, 59.9, Ended.EXITED),
+        (Ended.EXITED, 137, 59.9, Ended.EXITED),
         (Ended.EXITED, 0, 60.7, Ended.EXITED),
         (Ended.FINISHED, 124, 60.7, Ended.FINISHED),
         (Ended.CANCELLED, 124, 60.7, Ended.CANCELLED),

@@ -583,7 +583,7 @@ def unreadable(*_: object, **__: object) -> Any:
         ("copy_fixtures", broken),
         ("session_env", bug),
         ("script_for", bug),
-        ("policy_document", bug),
+        ("snapshot", bug),
         ("Policy", broken),
         ("write_atomic", no_space),
     ],
