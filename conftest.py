@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -13,3 +14,11 @@ _helpers.__path__ = [str(Path(__file__).parent / "tests")]
 sys.modules.setdefault("tests", _helpers)
 
 pytest_plugins = ["pytester", "tests.needs"]
+
+# A claim about values is no claim about time, and a busy machine is no reason to fail. Who only
+# runs evals here has no need of the package.
+if find_spec("hypothesis"):
+    from hypothesis import settings
+
+    settings.register_profile("tests", deadline=None)
+    settings.load_profile("tests")

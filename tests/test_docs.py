@@ -641,6 +641,9 @@ def test_what_a_run_leaves_is_verified_as_the_page_shows(
 
     verified = capsys.readouterr().out.count("agrees with its rows")
     assert verified == sum(len(call) - 1 for call in calls) == 4
+    assert [main(call) for call in console_calls("transcript")] == [0, 0, 0]
+    assert "trial: completed after" in capsys.readouterr().out
+    assert json.loads(Path("trajectory.json").read_bytes())["schema_version"] == "ATIF-v1.7"
 
 
 def test_the_output_in_the_readme_is_of_the_task_as_it_is(pytester: pytest.Pytester) -> None:
