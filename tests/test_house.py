@@ -353,7 +353,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert main_job.partition(" && .venv/bin/pytest ")[2] in script
 
 
-@pytest.mark.parametrize("failing", ["python3", "pip", "nox", "pytest", None])
+@pytest.mark.parametrize("failing", ["python3", "pip", "pytest-evalarc", "nox", "pytest", None])
 def test_ci_fails_when_any_of_its_commands_fails(tmp_path: Path, failing: str | None) -> None:
     """Bash goes on after an early failure in an `&&` list, and a green CI would be a lie."""
     checkout = _checkout_with_stubs(tmp_path, failing=failing)
@@ -370,7 +370,8 @@ def test_ci_fails_when_any_of_its_commands_fails(tmp_path: Path, failing: str | 
     calls = done.stdout.split("\n")
     assert (done.returncode == 0) == (failing is None), done.stderr
     if failing is None:
-        assert calls[:3] == ["python3", "pip", "nox"]
+        assert calls[:3] == ["python3", "pip", "pytest-evalarc"]
+        assert calls[3:6] == ["python3", "pip", "nox"]
         assert calls[-2:] == ["pytest", ""]
         assert '{"newest": true}' in calls
 
@@ -380,7 +381,8 @@ def _checkout_with_stubs(folder: Path, *, failing: str | None) -> Path:
     script = folder / ".ci" / "run"
     script.parent.mkdir()
     script.write_bytes((ROOT / ".ci" / "run").read_bytes())
-    for program in ("stubs/python3", ".venv/bin/pip", ".venv/bin/nox", ".venv/bin/pytest"):
+    installed = (".venv/bin/pip", ".venv/bin/pytest-evalarc", ".venv/bin/nox", ".venv/bin/pytest")
+    for program in ("stubs/python3", *installed):
         path = folder / program
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\necho {path.name}\nexit {int(path.name == failing)}\n")

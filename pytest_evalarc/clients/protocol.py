@@ -34,6 +34,8 @@ class Places:
     machine: tuple[Path, ...] = ()
     """Files and folders of the machine that reach every session of the client: managed settings,
     MCP servers, plugins, skills, memory. Each must be absent, or an empty folder."""
+    above: tuple[str, ...] = ()
+    """Names of files and folders that it takes from every folder above the project, too."""
     watched: tuple[Watched, ...] = ()
     """Hook, MCP and plugin configuration of the trial's own, compared before and after."""
 

@@ -159,7 +159,8 @@ class Runs:
         check_plan(handle.task, client, treatment)
         # What is finished is read back on any host.
         if not (handle.folder / "result.json").exists():
-            check_host(client, treatment, os.environ)
+            staged = self.batch(self._evals.default_sandbox).is_client_staged(handle.plan.client)
+            check_host(client, treatment, os.environ, is_staged=staged)
 
     def _treatment(self, handle: TrialHandle) -> Treatment | None:
         return planned_treatment(

@@ -201,8 +201,20 @@ class Batch:
         Raises:
             InfrastructureError: The batch began with another version or program of the client.
         """
+        name = f"client-{label}"
+        if client.missing() is not None and self.is_staged(name):
+            # Agents update themselves while a batch runs; it goes on with what it began with.
+            return self.folders.tools / name
         version = " ".join(fact for fact in (client.version, client.sha256()) if fact)
-        return self.stage(f"client-{label}", version, client.stage)
+        return self.stage(name, version, client.stage)
+
+    def is_client_staged(self, label: str) -> bool:
+        """Return whether the sessions of a label can run whatever becomes of its program."""
+        return self.is_staged(f"client-{label}")
+
+    def is_staged(self, name: str) -> bool:
+        """Return whether something is staged whole."""
+        return (self.folders.work / "tools" / f"{name}.json").exists()
 
     def treatment_tools(self, treatment: Treatment) -> Path | None:
         """Return the folder of a treatment's programs, staged; None for one that has none.

@@ -179,8 +179,20 @@ def planned_treatment(
     return treatment if program is None else treatment.with_program(program)
 
 
-def check_host(client: Client, treatment: Treatment | None, environ: Mapping[str, str]) -> None:
+def check_host(
+    client: Client,
+    treatment: Treatment | None,
+    environ: Mapping[str, str],
+    *,
+    is_staged: bool = False,
+) -> None:
     """Refuse to start trials that this host cannot start.
+
+    Args:
+        client: The client.
+        treatment: The treatment; None for a task without one.
+        environ: The environment of the harness.
+        is_staged: Whether the batch has staged the client's program already.
 
     Raises:
         UsageError: The client's or the treatment's program, or a variable that the client is to
@@ -188,7 +200,7 @@ def check_host(client: Client, treatment: Treatment | None, environ: Mapping[str
     """
     from pytest_evalarc.runs.session import given_env
 
-    missing = client.missing()
+    missing = None if is_staged else client.missing()
     if missing is not None:
         raise UsageError(f"client {client.name}", missing)
     if treatment is not None and (missing := treatment.missing()) is not None:

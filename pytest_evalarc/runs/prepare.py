@@ -37,7 +37,7 @@ from pytest_evalarc.runs.session import Ready, given_env, session_env
 from pytest_evalarc.runs.start import recorded_start
 from pytest_evalarc.runs.visible import require_visible
 from pytest_evalarc.tasks.plugins import plugins_in
-from pytest_evalarc.treatments.prelaunch import require_fresh
+from pytest_evalarc.treatments.prelaunch import require_fresh, require_nothing_above
 from pytest_evalarc.treatments.protocol import Staged, Treatment
 from pytest_evalarc.treatments.snapshot import snapshot
 
@@ -159,6 +159,8 @@ def _treat(trial: Trial, env: Mapping[str, str]) -> Staged | None:
     """Prove that nothing of the treatment is there, then put it in place where it is planned."""
     treatment, needs, layout = trial.treatment, trial.client.needs, trial.layout
     try:
+        if trial.sandbox.name in UNBOUND:
+            require_nothing_above(layout, needs.places.above)
         if treatment is None:
             require_fresh(layout, needs, treated=False, env=env)
         else:

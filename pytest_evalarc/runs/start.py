@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pytest_evalarc.clients.protocol import Client
@@ -82,6 +83,11 @@ def _offered(batch: Batch, plan: PlanDoc, client: Client, sandbox: Sandbox) -> O
         remove_tree(layout.root)
 
 
+def _told(client: Client) -> dict[str, str]:
+    """Return the variables that are no credentials: what a client lists may depend on them."""
+    return {name: os.environ[name] for name in client.needs.env if name in os.environ}
+
+
 def _listed(
     batch: Batch, plan: PlanDoc, client: Client, sandbox: Sandbox, layout: RunLayout
 ) -> Offered:
@@ -97,7 +103,7 @@ def _listed(
         layout,
         python=base_python(),
         program_dir=program,
-        env={**env, **dict.fromkeys(client.needs.key_env, NO_CREDENTIAL)},
+        env={**env, **_told(client), **dict.fromkeys(client.needs.key_env, NO_CREDENTIAL)},
         model=plan.model,
         settings=plan.settings,
         script=None,

@@ -72,6 +72,26 @@ def require_bare_machine(places: tuple[Path, ...]) -> None:
             )
 
 
+def require_nothing_above(layout: RunLayout, names: tuple[str, ...]) -> None:
+    """Refuse a run folder below one that configures the client; no sandbox hides that.
+
+    Args:
+        layout: The trial's folders.
+        names: What the client takes from folders above the project.
+
+    Raises:
+        SetupError: Something is there; names it.
+    """
+    for folder in layout.root.parents:
+        for name in names:
+            if os.path.lexists(folder / name):
+                raise SetupError(
+                    printable(str(folder / name), limit=400),
+                    "lies above the trial, and the client would take it for its own",
+                    "name another evaluation root with --evalarc-root",
+                )
+
+
 def require_no_entries(layout: RunLayout, watched: tuple[Watched, ...]) -> None:
     """Refuse hooks, servers and plugins that a fresh trial has been given by someone.
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_evalarc.errors import InfrastructureError, SetupError
+from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.isolation import Barrier, PreflightDoc
 from pytest_evalarc.runs.batch import USER_DATA_ROOTS
+from pytest_evalarc.runs.plan import check_host
 from tests.evals import Evals, Plain
 from tests.needs import needs_bwrap
 
@@ -142,3 +143,26 @@ def test_a_toolchain_that_is_missing_is_told(
     with pytest.raises(SetupError, match="task tiny: toolchain python: cargo is not on PATH"):
         evals.batch.lab(evals.task)
     assert not evals.batch.folders.eval_root.exists()
+
+
+def test_a_client_that_went_away_during_a_batch_runs_from_what_is_staged(tmp_path: Path) -> None:
+    """Agents update themselves, and for a moment there is none: the batch has its own copy."""
+    evals = Evals(tmp_path, client="nop")
+    client, batch = evals.known_client, evals.batch
+    batch.folders.open_work()
+    folder = batch.client_program("nop", client)
+
+    class Gone(type(client)):  # type: ignore[misc]
+        def missing(self) -> str:
+            return "it is not there"
+
+        def sha256(self) -> str:
+            raise AssertionError("there is nothing to read")
+
+    gone = Gone(**vars(client))
+
+    assert batch.is_client_staged("nop") and not batch.is_client_staged("other")
+    assert batch.client_program("nop", gone) == folder
+    check_host(gone, None, {}, is_staged=True)
+    with pytest.raises(UsageError, match="it is not there"):
+        check_host(gone, None, {})

@@ -89,29 +89,27 @@ def test_symposium_installs_in_the_session_and_is_judged_by_what_that_shows(
 
 @needs("cargo")
 @pytest.mark.parametrize(
-    ("tampering", "told"),
+    "attack",
     [
         ("echo '{}' >> \"$SYMPOSIUM_HOOK_TRACE\"", "evidence"),
         ("echo '# mine' >> \"$HOME/.symposium/config.toml\"", ".symposium/config.toml"),
     ],
     ids=["record", "configuration"],
 )
-def test_an_agent_that_touches_the_evidence_makes_it_inconclusive(  # noqa: PLR0917 - fixtures
+def test_an_agent_that_touches_the_evidence_makes_it_inconclusive(
     client_name: str,
     model_server: ModelServer,
     project_with_tasks: TasksProject,
-    run_pytest: RunPytest,
     tmp_path: Path,
-    tampering: str,
-    told: str,
+    attack: tuple[str, str],
 ) -> None:
     """What an agent may have written is no proof of what hooks did, in neither direction."""
-    project = project_with_tasks
+    project, (tampering, told) = project_with_tasks, attack
     model_server.add("tamper", Script.of(Run(tampering)) + synced(client_name))
     project.add_client(client_name, "tamper")
     program = build(tmp_path / "opt")
 
-    ended = run_pytest(
+    ended = project.pytest(
         *("--evalarc-task", RUST_TASK, "-m", "evalarc_trial", "--evalarc-configuration", "with"),
         *("--evalarc-client", client_name, "--evalarc-treatment", "symposium"),
         f"--evalarc-symposium={program}",

@@ -13,6 +13,7 @@ from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.treatments.prelaunch import (
     require_fresh,
     require_no_skills,
+    require_nothing_above,
     require_untouched_home,
 )
 from tests.treatments.bench import make_layout
@@ -245,3 +246,22 @@ def test_each_place_of_a_real_client_s_machine_is_looked_at(
         require_fresh(layout, needs(planted), treated=treated, env={})
 
     assert caught.value.where == str(planted)
+
+
+@pytest.mark.parametrize("name", claude_places().above)
+@pytest.mark.parametrize("above", ["run/..", "run/../.."])
+def test_what_a_client_takes_from_folders_above_its_trial_is_refused(
+    tmp_path: Path, name: str, above: str
+) -> None:
+    """Without a sandbox nothing hides it, and it would seem to be the client's own."""
+    layout = RunLayout(root=tmp_path / "root/run")
+    layout.project.mkdir(parents=True)
+    require_nothing_above(layout, claude_places().above)
+    place = (tmp_path / "root" / above).resolve() / name
+    place.touch()
+
+    with pytest.raises(SetupError) as caught:
+        require_nothing_above(layout, claude_places().above)
+
+    assert caught.value.where == str(place)
+    assert "--evalarc-root" in str(caught.value)

@@ -17,6 +17,9 @@ skills, agents, commands and rules; and whatever a later version looks for there
 
 _LINUX = "/etc/claude-code"
 
+_ABOVE = ("CLAUDE.md", "CLAUDE.local.md", ".claude", ".mcp.json")
+"""What it takes from every folder above the one that it works in."""
+
 _WATCHED = (
     # A session rewrites its own state into this file, and leaves the servers of users alone.
     Watched(file="home/.claude.json", keys=("mcpServers",)),
@@ -38,4 +41,4 @@ def places(platform: str = sys.platform) -> Places:
     Args:
         platform: As `sys.platform` says it.
     """
-    return Places(machine=(Path(_MACHINE.get(platform, _LINUX)),), watched=_WATCHED)
+    return Places(machine=(Path(_MACHINE.get(platform, _LINUX)),), above=_ABOVE, watched=_WATCHED)
