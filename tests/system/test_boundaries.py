@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -151,7 +152,9 @@ def test_a_deadline_leaves_no_process_and_loses_no_usage(
     project = project_with_tasks
     folder = add_small_task(project, deadline_s=8)
     project.add_client(client_name, "late")
-    stubborn = "trap '' TERM INT HUP; exec python3 -c 'import time; time.sleep(987654)'"
+    # By this number of seconds no process of another test is taken for one of this.
+    seconds = str(10_000_000 + secrets.randbelow(10_000_000))
+    stubborn = f"trap '' TERM INT HUP; exec python3 -c 'import time; time.sleep({seconds})'"
     escape = Run(f"setsid sh -c {shlex.quote(stubborn)} >/dev/null 2>&1 & echo started")
     model_server.add("late", solved(folder, Script.of(escape, slow(600))))
 
@@ -165,7 +168,7 @@ def test_a_deadline_leaves_no_process_and_loses_no_usage(
     assert outcome(result) == ("failed", "timeout")
     assert result["usage"] is not None and result["usage"]["output_tokens"] > 0
     assert result["isolation"]["audit_findings"] == []
-    assert [process.pid for process in psutil.process_iter() if _has(process, "987654")] == []
+    assert [process.pid for process in psutil.process_iter() if _has(process, seconds)] == []
 
 
 def _has(process: psutil.Process, word: str) -> bool:
