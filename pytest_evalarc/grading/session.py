@@ -30,11 +30,6 @@ LOOK_S = 1e-3
 """Between two looks whether a request has been read, where no event tells of that."""
 TOO_LATE = "it did not answer in time"
 
-_ANNOUNCE = (
-    'command -v "$2" >/dev/null || { echo "$2 cannot be run" >&2; exit 127; }; '
-    'printf "%s\\n" "$1"; shift; exec "$@"'
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
@@ -93,7 +88,7 @@ class CandidateSession:
         self._ran_out_of_memory = False
         ready = f"ready {secrets.token_hex(16)}"
         self._announcement = f"{ready}\n".encode()
-        self._wrapped = sandbox.wrap(_announced(command, ready), policy)
+        self._wrapped = sandbox.wrap(replace(command, ready=ready), policy)
         self._running = self._start(self._wrapped)
         try:
             self._await_program()
@@ -311,12 +306,6 @@ class CandidateSession:
     def _see(self, chunk: bytes) -> None:
         if len(self._unread) <= self._output_limit:
             self._unread += chunk
-
-
-def _announced(command: Command, ready: str) -> Command:
-    """Return a command that says so once it stands inside its sandbox, then becomes the program."""
-    prefix = ("/bin/sh", "-c", _ANNOUNCE, "announce", ready)
-    return replace(command, argv=(*prefix, *command.argv))
 
 
 def canonical(value: JsonValue) -> str:

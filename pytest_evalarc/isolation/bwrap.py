@@ -89,10 +89,10 @@ class Bwrap(HostPrograms):
             "--chdir",
             str(command.cwd),
             "--",
-            *command.argv,
+            *command.by_shell(limiting.rlimits(policy.limits, reserved_mib=policy.reserved_mib)),
         )
         try:
-            limited = limiting.apply(argv, policy.limits, reserved_mib=policy.reserved_mib)
+            limited = limiting.in_group(argv, policy.limits)
         except BaseException:
             pool.give_back(devices)
             raise

@@ -1,7 +1,7 @@
 """Limits of a process tree: control groups where they can be written, rlimits elsewhere.
 
-A limit is applied by a short shell prefix that puts itself under it and then becomes the command,
-so no process of the tree ever runs outside, and no code runs between fork and exec of the harness.
+A limit is applied by a shell that puts itself under it and then becomes the command, so nothing of
+the command ever runs outside, and no code runs between fork and exec of the harness.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ FILE_BLOCK_BYTES = 512
 SWAP_FILES = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 """There where the kernel counts swap: memory is then refused rather than paged out."""
 
-_JOIN = (
-    'ulimit -c 0; [ "$1" = - ] || ulimit -f "$1"; [ "$2" = - ] || ulimit -d "$2"; shift 2; '
-    'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
-)
+_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,45 +268,54 @@ def _pool(pid: int) -> GroupPool | None:  # noqa: ARG001 - a forked child needs 
 
 @dataclass(frozen=True, kw_only=True)
 class Limited:
-    """A command under its limits."""
+    """A command in its control group, if there are any."""
 
     argv: tuple[str, ...]
     ran_out_of_memory: Callable[[], bool]
     release: Callable[[], None]
 
 
-def apply(argv: Sequence[str], limits: Limits, *, reserved_mib: int = 0) -> Limited:
-    """Return the command with a prefix that puts it under its limits.
+def rlimits(limits: Limits, *, reserved_mib: int = 0) -> str:
+    """Return what a shell does to be under the limits of each process by itself.
 
     Args:
-        argv: The command; the prefix becomes it by exec, so its process id stays.
         limits: Applied as `enforced_by` says.
         reserved_mib: What the program maps and never fills: an rlimit, which cannot tell, counts
             it as memory, and is that much higher.
+    """
+    words = f"ulimit -c 0; ulimit -f {limits.disk_mib * MIB // FILE_BLOCK_BYTES}; "
+    if "memory" not in pool_controllers():
+        words += f"ulimit -d {(limits.memory_mib + reserved_mib) * 1024}; "
+    return words
+
+
+def in_group(argv: Sequence[str], limits: Limits) -> Limited:
+    """Return the command in a control group, which it joins unless its thread is in one.
+
+    Args:
+        argv: The command; a prefix becomes it by exec, so its process id stays.
+        limits: Applied as `enforced_by` says.
 
     Raises:
         InfrastructureError: A control group that should be writable is not.
     """
     pool = _pool(os.getpid())
+    if pool is None:
+        return Limited(argv=tuple(argv), ran_out_of_memory=bool, release=lambda: None)
     own = _thread.group if _thread.limits == limits else None
-    group = own or (pool.take(limits) if pool is not None else None)
-    entrances = group.entrances if group is not None and own is None else ()
     if own is not None:
         _set_again(own, limits)
-    by_group = "memory" in pool_controllers()
-    prefix = (
-        *("/bin/sh", "-c", _JOIN, "limits"),
-        str(limits.disk_mib * MIB // FILE_BLOCK_BYTES),
-        "-" if by_group else str((limits.memory_mib + reserved_mib) * 1024),
-        *(str(path) for path in entrances),
-        "--",
-    )
-    if pool is None or group is None:
-        return Limited(argv=(*prefix, *argv), ran_out_of_memory=bool, release=lambda: None)
+        return Limited(
+            argv=tuple(argv),
+            ran_out_of_memory=lambda: own.ran_out_of_memory,
+            release=lambda: None,
+        )
+    group = pool.take(limits)
+    entrances = (str(path) for path in group.entrances)
     return Limited(
-        argv=(*prefix, *argv),
+        argv=("/bin/sh", "-c", _JOIN, "join", *entrances, "--", *argv),
         ran_out_of_memory=lambda: group.ran_out_of_memory,
-        release=lambda: None if own is not None else pool.give_back(group),
+        release=lambda: pool.give_back(group),
     )
 
 
