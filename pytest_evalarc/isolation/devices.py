@@ -14,7 +14,7 @@ import os
 import stat
 import threading
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from pytest_evalarc.isolation.own_folders import (
@@ -37,7 +37,7 @@ class Devices:
     folder: Path | None
     """None: the host's own are used."""
 
-    @property
+    @cached_property
     def mounts(self) -> tuple[str, ...]:
         """Bubblewrap's options that put these nodes over the borrowed ones."""
         if self.folder is None:

@@ -33,6 +33,8 @@ FILE_BLOCK_BYTES = 512
 SWAP_FILES = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 """There where the kernel counts swap: memory is then refused rather than paged out."""
 
+_OOM_FILES = {"cgroup-v1": "memory.oom_control", "cgroup-v2": "memory.events"}
+
 _JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
 
 
@@ -90,6 +92,8 @@ class Group:
     def __init__(self, place: Hierarchy, name: str) -> None:
         self._version = place.version
         self._folders = {key: parent / name for key, parent in place.parents.items()}
+        self._oom_file = self._file("memory", _OOM_FILES[place.version])
+        self._count_file = self._file("pids", "pids.current")
         for folder in self._folders.values():
             folder.mkdir(exist_ok=True)
         groups = sorted(set(self._folders.values()))
@@ -115,6 +119,10 @@ class Group:
             self._write("pids", "pids.max", str(limits.processes + SANDBOX_PROCESSES + dead))
         self._limits, self._dead = limits, dead
         self._oom_kills = self._count_oom_kills()
+
+    def _file(self, controller: str, name: str) -> str | None:
+        folder = self._folders.get(controller)
+        return None if folder is None else str(folder / name)
 
     def _write(self, controller: str, file: str, value: str) -> None:
         folder = self._folders.get(controller)
@@ -154,22 +162,18 @@ class Group:
     @property
     def is_empty(self) -> bool:
         """Whether no process is left in the group."""
-        return not any(_has_content(entrance) for entrance in self.entrances)
+        return not any(_content(entrance) for entrance in self.entrances)
 
     def _count_processes(self) -> int:
-        folder = self._folders.get("pids")
-        return int((folder / "pids.current").read_text("ascii")) if folder is not None else 0
+        return int(_content(self._count_file)) if self._count_file is not None else 0
 
     def _count_oom_kills(self) -> int:
-        folder = self._folders.get("memory")
-        if folder is None:
-            return 0
-        file = "memory.oom_control" if self._version == "cgroup-v1" else "memory.events"
-        with contextlib.suppress(OSError, ValueError):
-            for line in (folder / file).read_text("ascii").splitlines():
-                key, _, value = line.partition(" ")
-                if key == "oom_kill":
-                    return int(value)
+        if self._oom_file is not None:
+            with contextlib.suppress(OSError, ValueError):
+                for line in _content(self._oom_file).splitlines():
+                    key, _, value = line.partition(b" ")
+                    if key == b"oom_kill":
+                        return int(value)
         return 0
 
     @property
@@ -184,11 +188,12 @@ class Group:
                 folder.rmdir()
 
 
-def _has_content(file: Path) -> bool:
-    # Asked of several files at both ends of every process: no buffer, no more than one byte.
+def _content(file: str | Path) -> bytes:
+    """Return what a file of the kernel says, which is little."""
+    # Asked of several files at both ends of every process, so without a buffer.
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return bool(os.read(descriptor, 1))
+        return os.read(descriptor, 4096)
     finally:
         os.close(descriptor)
 

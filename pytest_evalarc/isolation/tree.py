@@ -262,6 +262,7 @@ def _popen(argv: tuple[str, ...], wrapped: Wrapped, inherited: int) -> subproces
     try:
         return subprocess.Popen(
             argv,
+            bufsize=0,
             cwd=wrapped.cwd,
             env=dict(wrapped.env),
             stdin=subprocess.PIPE,
