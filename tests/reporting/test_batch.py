@@ -22,7 +22,8 @@ from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting import batch
-from pytest_evalarc.reporting.batch import read_benchmark, write_document, write_documents
+from pytest_evalarc.reporting.batch import write_document, write_documents
+from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.runs.plan import make_audit_plan, make_plan
 from pytest_evalarc.runs.request import ClientLabel
 from pytest_evalarc.runs.trial import cancelled
