@@ -34,9 +34,10 @@ from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.batch import Batch, Parts
 from pytest_evalarc.runs.once import once
-from pytest_evalarc.runs.plan import make_plan
+from pytest_evalarc.runs.plan import make_plan, planned_treatment
 from pytest_evalarc.runs.request import ClientLabel, Request
-from pytest_evalarc.runs.trial import Trial, cancelled, run_trial
+from pytest_evalarc.runs.prepare import Trial
+from pytest_evalarc.runs.trial import cancelled, run_trial
 from pytest_evalarc.tasks.load import load_task
 
 CANARY = "kestrel-7f3a"
@@ -292,13 +293,12 @@ class Evals:
             for entry in self.plan.trials
             if (entry.configuration, entry.trial) == (configuration, number)
         )
-        treatment = self.plan.treatment
         return Trial(
             plan=self.plan,
             entry=entry,
             task=self.task,
             client=self.known_client,
-            treatment=self.registry.treatments.get(treatment) if treatment else None,
+            treatment=planned_treatment(self.plan, self.registry.treatments.get, program=None),
             batch=self.batch,
             folder=self.folder / entry.folder,
         )

@@ -46,7 +46,7 @@ from pytest_evalarc.plugin import fixtures
 from pytest_evalarc.plugin.options import OPTIONS, Option
 from pytest_evalarc.plugin.terminal import AUDIT_COLUMNS
 from pytest_evalarc.registry import builtin
-from pytest_evalarc.runs.trial import session_env
+from pytest_evalarc.runs.session import session_env
 from pytest_evalarc.tasks.checkfiles import python_flaw
 from pytest_evalarc.tasks.fields import Table
 from pytest_evalarc.tasks.load import load_task

@@ -17,7 +17,7 @@ from pytest_evalarc.clients.protocol import ClientBase, Needs, Script
 from pytest_evalarc.clients.template import filled, places_in
 from pytest_evalarc.errors import SetupError, UsageError, nearest
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.isolation.command import Command, Ended, Exit
+from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.base import JsonObject, Model
 from pytest_evalarc.model.task import TaskBrief
@@ -70,7 +70,7 @@ class CommandClient(ClientBase):
     label: str = "command"
     command: tuple[str, ...] = ()
     """The program, then the words of its command line as templates; empty before it is known."""
-    key_env: str | None = None
+    key_env: tuple[str, ...] = ()
     settings: CommandSettings = field(default_factory=CommandSettings)
 
     name = "command"
@@ -82,7 +82,7 @@ class CommandClient(ClientBase):
         label: str,
         *,
         command: tuple[str, ...],
-        key_env: str | None,
+        key_env: tuple[str, ...],
         model: str | None,
         settings: JsonObject,
     ) -> Self:
@@ -95,7 +95,7 @@ class CommandClient(ClientBase):
         client = type(self)(
             label=label,
             command=_words(command, where=where),
-            key_env=_variable(key_env, where=where),
+            key_env=tuple(_variable(name, where=where) for name in key_env),
             settings=_settings(settings, where=where),
         )
         client._check_places(model)
@@ -167,6 +167,8 @@ class CommandClient(ClientBase):
         model: str | None,
         settings: JsonObject,  # noqa: ARG002 - they are known since it was configured.
         script: Script | None,  # noqa: ARG002
+        plugins: tuple[Path, ...] = (),  # noqa: ARG002
+        confinement: Policy | None = None,  # noqa: ARG002
     ) -> Command:
         """Return its command line, filled in.
 
@@ -186,7 +188,7 @@ class CommandClient(ClientBase):
             cwd=layout.project,
             env=env,
             stdin=brief.prompt.encode() if by_stdin else b"",
-            secrets=(env[self.key_env],) if self.key_env else (),
+            secrets=tuple(env[name] for name in self.key_env),
         )
 
     def _require_arguments(self, words: Iterable[str]) -> None:
@@ -230,8 +232,8 @@ def _words(command: tuple[str, ...], *, where: str) -> tuple[str, ...]:
     return command
 
 
-def _variable(name: str | None, *, where: str) -> str | None:
-    if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+def _variable(name: str, *, where: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         shown = printable(name, limit=100)
         raise UsageError(f"{where}: key_env", f"{shown!r} is no variable", "write its name")
     return name

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from pytest_evalarc.isolation.command import Command, Exit
+from pytest_evalarc.isolation.command import Command, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import TaskBrief
 
@@ -18,13 +18,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Watched:
+    """A part of a configuration file that decides what reaches a session."""
+
+    file: str
+    """POSIX path below the run folder, as `home/.claude/settings.json`."""
+    keys: tuple[str, ...] = ()
+    """Top-level keys of a JSON or TOML file, by its suffix; empty is the whole file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where a client takes configuration from that no trial planned, and what a trial watches."""
+
+    machine: tuple[Path, ...] = ()
+    """Files and folders of the machine that reach every session of the client: managed settings,
+    MCP servers, plugins, skills, memory. Each must be absent, or an empty folder."""
+    watched: tuple[Watched, ...] = ()
+    """Hook, MCP and plugin configuration of the trial's own, compared before and after."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Needs:
     """What a client asks of the trial around it."""
 
     domains: tuple[str, ...] = ()
-    """Hosts it must reach; none for a client without a model."""
-    key_env: str | None = None
-    """The variable of the harness's environment that carries its key."""
+    """Hosts it must reach, as `api.example.com` or `127.0.0.1:8080`; none for a client without a
+    model."""
+    key_env: tuple[str, ...] = ()
+    """The variables of the harness's environment that carry its credentials."""
     env: tuple[str, ...] = ()
     """Further variables of the harness's environment that it gets, by name."""
     reads: tuple[Path, ...] = ()
@@ -32,7 +54,11 @@ class Needs:
     skill_folder: str = ".agents/skills"
     """Where it looks for skills, as a POSIX path below the project."""
     reports_cost: bool = False
-    minimum_version: str | None = None
+    agent: str | None = None
+    """What Symposium calls it; None for a client that Symposium does not know."""
+    takes_plugins: bool = False
+    """Whether it loads plugin folders by an option of its own."""
+    places: Places = Places()
 
 
 class Plays(StrEnum):
@@ -93,7 +119,7 @@ class Client(Protocol):
         label: str,
         *,
         command: tuple[str, ...],
-        key_env: str | None,
+        key_env: tuple[str, ...],
         model: str | None,
         settings: JsonObject,
     ) -> Client:
@@ -102,7 +128,7 @@ class Client(Protocol):
         Args:
             label: How paths, ids and options call it.
             command: What starts it; empty leaves that to the client.
-            key_env: The variable that carries its key; None leaves that to the client.
+            key_env: The variables that carry its credentials; empty leaves that to the client.
             model: The model of the label's sessions; None leaves that to the client.
             settings: Model settings of the client's own making.
 
@@ -130,6 +156,14 @@ class Client(Protocol):
         """
         ...
 
+    def start_watcher(self) -> Watcher | None:
+        """Return what watches a new session for its start event; None when that lists nothing.
+
+        A session that is started without a key, a network and a task is ended once it is seen:
+        what it lists then is the client's own.
+        """
+        ...
+
     def launch(
         self,
         brief: TaskBrief,
@@ -141,6 +175,8 @@ class Client(Protocol):
         model: str | None,
         settings: JsonObject,
         script: Script | None,
+        plugins: tuple[Path, ...] = (),
+        confinement: Policy | None = None,
     ) -> Command:
         """Return what starts one session; sandboxing it is the caller's business.
 
@@ -153,6 +189,9 @@ class Client(Protocol):
             model: The model to use; None is the client's default.
             settings: Model settings of the client's own making.
             script: What an embedded client plays; None for a real one.
+            plugins: Plugin folders to load, for a client that takes some.
+            confinement: What the client's own sandbox is to keep to; None when the session runs
+                inside a sandbox of ours, and the client's own is off.
 
         Raises:
             SetupError: A setting is not one that this client takes.
@@ -196,4 +235,8 @@ class ClientBase:
 
     def watcher(self) -> Watcher | None:
         """Return None: a session ends when its process does."""
+        return None
+
+    def start_watcher(self) -> Watcher | None:
+        """Return None: nothing is listed at its start."""
         return None

@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from pytest_evalarc.clients.lines import LINE_BYTES, decode_event, read_events
 from pytest_evalarc.model.base import Count, JsonObject, Model
-from pytest_evalarc.model.transcript import Completion, ToolCall, Transcript, Usage
+from pytest_evalarc.model.transcript import Completion, Offered, ToolCall, Transcript, Usage
 
 
 class _Event(Model):
@@ -219,7 +219,7 @@ class _Reader:
 
     def transcript(self) -> Transcript:
         """Return all that was taken."""
-        listed = self._start.skills if self._start is not None else None
+        skills = self._start.skills if self._start is not None else None
         return Transcript(
             events=self._events,
             tool_calls=tuple(self._tool_call(call) for call in self._calls.values()),
@@ -228,7 +228,7 @@ class _Reader:
             # A stream without its start could be the tail of another: an absence in it is no proof.
             interpreted=self._lost == 0 and self._start is not None,
             response=self._response,
-            listed_skills=None if listed is None else tuple(listed),
+            offered=None if skills is None else Offered(skills=tuple(skills)),
         )
 
     def _tool_call(self, call: Call) -> ToolCall:

@@ -31,6 +31,8 @@ class CauseKind(StrEnum):
     ARM_MISMATCH = "arm_mismatch"
     TIMEOUT = "timeout"
     CLIENT_ERROR = "client_error"
+    API_UNAVAILABLE = "api_unavailable"
+    API_REFUSED = "api_refused"
     GRADING = "grading"
     CODE = "code"
     EXPECTATION = "expectation"
@@ -46,6 +48,7 @@ class Ending(NamedTuple):
 def decide_outcome(
     execution: Execution,
     *,
+    fault: Cause | None = None,
     setup: Cause | None = None,
     cancellation: Cause | None = None,
     findings: Sequence[Cause] = (),
@@ -56,6 +59,7 @@ def decide_outcome(
 
     Args:
         execution: How the client session ended.
+        fault: What kept the session from its end, as its client tells.
         setup: Why preparation or a pre-launch check failed (`preparation`, `prelaunch`).
         cancellation: Why no countable end was reached (`interrupted`, `worker_crash`, …).
         findings: What voids the isolation (`escape`, `arm_mismatch`); the first one is told.
@@ -76,8 +80,7 @@ def decide_outcome(
     # Before the grading is looked at: a broken grading must not move an unfinished
     # session out of the count.
     if execution is not Execution.COMPLETED:
-        ended = CauseKind(execution.value)
-        return Ending(Outcome.FAILED, _cause(ended, f"the session ended in {ended.value}"))
+        return Ending(Outcome.FAILED, _unfinished(execution, fault))
     return _by_code(grading) or _by_expectations(decisions)
 
 
@@ -114,6 +117,20 @@ def code_view(grading: Grading, *, fmt_step: str) -> dict[str, JsonValue]:
         fmt_step: formatted,
         "edits_outside_editable": list(grading.edits_outside_editable),
     }
+
+
+def _unfinished(execution: Execution, fault: Cause | None) -> Cause:
+    """Return why a session did not complete: a fault is more than the word for its ending.
+
+    A deadline that an agent used up is the agent's; one that passed while the model's API was
+    out of reach is not, and neither is told as the other.
+    """
+    ended = CauseKind(execution.value)
+    if fault is None:
+        return _cause(ended, f"the session ended in {ended.value}")
+    if ended is CauseKind.TIMEOUT and fault.kind == CauseKind.CLIENT_ERROR:
+        return _cause(ended, fault.detail)
+    return fault
 
 
 def _by_code(grading: Grading | None) -> Ending | None:

@@ -292,6 +292,7 @@ def _ending(result: TrialResult) -> Ending:
     is_cut_off = kind == CauseKind.PYTEST_TIMEOUT or (is_blank and kind in _UNREACHED)
     return decide_outcome(
         result.execution,
+        fault=result.fault,
         setup=cause if is_blank and kind in _SETUP else None,
         cancellation=cause if is_cut_off else None,
         findings=result.isolation.findings or told,

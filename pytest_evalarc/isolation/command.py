@@ -37,6 +37,11 @@ class Command:
     """A line that is printed once the sandbox stands and the program is found in it."""
     secrets: tuple[str, ...] = ()
     """Values that must not reach anything stored."""
+    deadline_s: float | None = None
+    """Wall-clock seconds after which a sandbox that can ends it from inside, its outcome then 124;
+    the supervisor's own deadline comes later."""
+    stop_signal: str = "TERM"
+    """What ends it then: the signal at which it still says what it has done."""
 
     def by_shell(self, first: str = "") -> tuple[str, ...]:
         """Return what a sandbox starts inside: a shell that prints `ready` and becomes the program.
@@ -134,6 +139,9 @@ class Wrapped:
     """Where in `argv` the number of a descriptor goes on which a namespace sandbox writes a JSON
     object with the `child-pid` of its first process; it then ends by itself when the harness does.
     None: the tree needs a keeper for that."""
+    ends_itself: bool = False
+    """Whether the command's own deadline is kept inside, where its signal reaches the client
+    alone; the supervisor's then comes later."""
     ran_out_of_memory: Callable[[int | None], bool] = lambda _: False
     """Whether the kernel ended a process of the tree for its memory, given the exit status of the
     command, negative for a signal; asked before `cleanup`."""

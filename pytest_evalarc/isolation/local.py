@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
@@ -33,13 +33,22 @@ class Local(HostPrograms):
             cleanup=limited.release,
         )
 
+    level: ClassVar[Literal["trusted_local", "exploratory"]] = "trusted_local"
+
     def record(self, limits: Limits) -> IsolationRecord:  # noqa: ARG002 - the same for any limits.
-        """Return a record that says there was no boundary."""
+        """Return a record that says there was no boundary of ours."""
         from pytest_evalarc.model.isolation import IsolationRecord
 
         return IsolationRecord(
-            level="trusted_local",
+            level=self.level,
             sandbox=self.name,
             version=os_name(),
             limits=limiting.enforced_by(bounded_tmp=False),
         )
+
+
+class Exploratory(Local):
+    """Leaves the boundary to the client's own sandbox, which nobody has proven."""
+
+    name = "exploratory"
+    level = "exploratory"

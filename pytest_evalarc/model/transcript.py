@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pytest_evalarc.model.base import Count, Model
+from pydantic import Field
+
+from pytest_evalarc.model.base import Cause, Count, JsonObject, Model
 
 
 class Usage(Model):
@@ -16,6 +19,8 @@ class Usage(Model):
     output_tokens: Count | None = None
     cache_read_tokens: Count | None = None
     cache_write_tokens: Count | None = None
+    cost_usd: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    """US dollars as the client reckons them; None when it reports no cost."""
 
     @property
     def total(self) -> int | None:
@@ -39,6 +44,10 @@ class ToolCall(Model):
     """Text that came back; None when the transcript ends before it."""
     is_error: bool | None = None
     """None when no result was seen."""
+    arguments: JsonObject = {}
+    """What the tool was given, as the client tells it."""
+    parent: str | None = None
+    """The call whose sub-agent made this one; None for the session's own agent."""
 
 
 class Completion(Model):
@@ -46,6 +55,53 @@ class Completion(Model):
 
     is_error: bool
     detail: str = ""
+
+
+class HookRun(Model):
+    """One run of a hook, as the client reports it."""
+
+    event: str
+    """As `SessionStart`."""
+    name: str = ""
+    """The client's own word, as `PreToolUse:Write`."""
+    succeeded: bool | None = None
+    """None when its end was not seen."""
+
+
+class Offered(Model):
+    """What a session has by name: at its start as the client says, or as it was planned."""
+
+    skills: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+
+    def beyond(self, *others: Offered) -> Offered:
+        """Return what is here and in none of the others, each sorted."""
+
+        def rest(kind: str) -> tuple[str, ...]:
+            known = {name for other in others for name in getattr(other, kind)}
+            return tuple(sorted(set(getattr(self, kind)) - known))
+
+        return Offered(**{kind: rest(kind) for kind in type(self).model_fields})
+
+    def __bool__(self) -> bool:
+        """Whether anything is offered at all."""
+        return any(getattr(self, kind) for kind in type(self).model_fields)
+
+
+class Step(Model):
+    """One thing that was said in a session, in the order of the stream."""
+
+    source: Literal["user", "agent", "system"]
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[str, ...] = ()
+    """Ids of the tool calls that it makes."""
+    model: str | None = None
+    at: datetime | None = None
+    parent: str | None = None
+    """The call whose sub-agent this is a step of; None for the session's own agent."""
 
 
 class Transcript(Model):
@@ -61,8 +117,19 @@ class Transcript(Model):
     """Whether every line was understood; without it an absence proves nothing."""
     response: str = ""
     """The client's last words."""
-    listed_skills: tuple[str, ...] | None = None
-    """Skills that the client says it offers at its start; None when it does not say."""
+    offered: Offered | None = None
+    """What the client says at its start that it offers; None when it does not say."""
+    hooks: tuple[HookRun, ...] | None = None
+    """Every hook that the client reports to have run; None when it reports none by design."""
+    steps: tuple[Step, ...] = ()
+    models: tuple[str, ...] = ()
+    """Models that answered, as the client names them, in the order of their first answer."""
+    client_version: str | None = None
+    """As the client itself says."""
+    fault: Cause | None = None
+    """What kept the session from its end, as far as the client tells: `api_unavailable` for a
+    model that could not be reached or had no capacity, `api_refused` for one that refused the
+    request or the key, `client_error` for all else. None when it tells of nothing."""
 
 
 class Load(StrEnum):

@@ -31,12 +31,14 @@ class PlanDoc(Model):
     settings: JsonObject = {}
     command: tuple[str, ...] = ()
     """What starts the client; empty is the client's own choice."""
-    key_env: str | None = None
-    """The variable that carries the client's key; None is the client's own choice."""
+    key_env: tuple[str, ...] = ()
+    """The variables that carry the client's credentials; empty is the client's own choice."""
     treatment: Name | None = None
     deadlines_secs: Deadlines
     sandbox: Name
-    """What the task's submissions are judged in; sessions of clients never run in an image."""
+    """What the task's submissions are judged in."""
+    session_sandbox: Name
+    """What the client's sessions run in; never an image."""
     image: str | None = None
     """What candidates of packs run in, as it was named; None for a sandbox without images."""
     trials: tuple[PlannedTrial, ...]
@@ -60,6 +62,8 @@ class ModelRef(Model):
 
     name: str | None = None
     settings: JsonObject = {}
+    served: tuple[str, ...] = ()
+    """Models that answered, as the client reports them."""
 
 
 class SymposiumRef(Model):
@@ -147,6 +151,9 @@ class TrialResult(Model):
     """Wall-clock seconds of the client session alone, without set-up and grading."""
     usage: Usage | None = None
     execution: Execution
+    fault: Cause | None = None
+    """What kept the session from its end, as its client tells: a model API that could not be
+    reached is told apart from an agent that failed."""
     isolation: TrialIsolation
     code: dict[str, JsonValue] | None = None
     """The reference's flat keys: a view of the last grading."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,8 @@ def as_request(
         image=options.text("image"),
         deny_read=tuple(_real(path) for path in _denied(options)),
         keep=options.flag("keep"),
+        exploratory=_exploratory(options),
+        symposium=_program(options),
         trust_local=options.flag("trust-local"),
         audit=_audit(options.text("audit") or "full"),
         seeds=_seeds(options.texts("seeds")),
@@ -161,9 +164,38 @@ def _treatment(given: str | None, registry: Registry) -> str | None:
 
 
 def _sandbox(given: str, registry: Registry) -> str:
+    if given == "exploratory":
+        problem = "is the clients' own, and not one to choose"
+        raise UsageError("--evalarc-sandbox exploratory", problem, "give --evalarc-exploratory")
     if given != "auto":
         registry.sandboxes.get(given)
     return given
+
+
+def _exploratory(options: Options) -> bool:
+    """Return whether clients run in their own sandboxes, which no other one may surround."""
+    wanted = options.flag("exploratory")
+    chosen = options.text("sandbox") or "auto"
+    if wanted and chosen not in ("auto", "bwrap", "local"):
+        raise UsageError(
+            f"--evalarc-exploratory with --evalarc-sandbox {chosen}",
+            "asks for two sandboxes around one client",
+            "take one of them out",
+        )
+    return wanted
+
+
+def _program(options: Options) -> Path | None:
+    """Return the program under evaluation: a name on PATH, or a path."""
+    given = options.text("symposium")
+    if given is None:
+        return None
+    place = str(options.path("symposium", Path())) if os.sep in given else given
+    found = shutil.which(place)
+    if found is None:
+        hint = "name a cargo-agents that can be run"
+        raise UsageError(f"--evalarc-symposium {given}", "is no program", hint)
+    return _real(Path(found))
 
 
 def _denied(options: Options) -> Sequence[Path]:

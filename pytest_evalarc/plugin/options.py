@@ -55,7 +55,7 @@ OPTIONS = (
     Option("keep", "keep run folders and staged tools", "bool"),
     Option(
         "sandbox",
-        "sandbox of submissions and embedded clients (default: auto)",
+        "sandbox of clients, or of packs' candidates (default: auto)",
         metavar="NAME",
     ),
     Option("image", "image that podman or docker runs candidates of packs in", metavar="IMAGE"),
@@ -74,6 +74,12 @@ OPTIONS = (
         choices=("full", "fast"),
     ),
     Option("deny-read", "a further path that no trial may read", "linelist", "PATH"),
+    Option(
+        "exploratory",
+        "run clients in their own sandboxes; results say so and are never compared",
+        "bool",
+    ),
+    Option("symposium", "cargo-agents under evaluation (default: on PATH)", metavar="PROGRAM"),
     Option("trust-local", "run submissions without a boundary; results say so", "bool"),
     Option("strict", "checks and expectations that an agent misses fail the run", "bool"),
 )

@@ -29,12 +29,20 @@ from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
 from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.once import once
-from pytest_evalarc.runs.plan import check_host, check_plan, make_audit_plan, planned_client
+from pytest_evalarc.runs.plan import (
+    check_host,
+    check_plan,
+    make_audit_plan,
+    planned_client,
+    planned_treatment,
+)
+from pytest_evalarc.runs.prepare import Trial
 from pytest_evalarc.runs.resume import require_same
-from pytest_evalarc.runs.trial import Trial, cancelled, read_transcript, run_trial
+from pytest_evalarc.runs.trial import cancelled, read_transcript, run_trial
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+    from pytest_evalarc.treatments.protocol import Treatment
 
 NOBODYS_FAULT = {"not_reached", "budget"}
 """Why a trial may be cancelled without anything being wrong."""
@@ -114,15 +122,18 @@ class Runs:
             UsageError: The client has nothing to play, or cannot be treated that way.
         """
         client = planned_client(handle.plan.document, self._evals.registry.clients.get)
-        treatment = handle.plan.treatment
-        check_plan(
-            handle.task,
-            client,
-            self._evals.registry.treatments.get(treatment) if treatment else None,
-        )
+        treatment = self._treatment(handle)
+        check_plan(handle.task, client, treatment)
         # What is finished is read back on any host.
         if not (handle.folder / "result.json").exists():
-            check_host(client, os.environ)
+            check_host(client, treatment, os.environ)
+
+    def _treatment(self, handle: TrialHandle) -> Treatment | None:
+        return planned_treatment(
+            handle.plan.document,
+            self._evals.registry.treatments.get,
+            program=self._evals.request.symposium,
+        )
 
     def _keep_plan(self, handle: TrialHandle) -> None:
         """Write the plan, or see that the batch began with the same.
@@ -137,14 +148,16 @@ class Runs:
             self._kept_plans.add(folder)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
-        treatment = handle.plan.treatment
+        session = self._evals.session_sandbox(handle.plan.label)
         return Trial(
             plan=handle.plan.document,
             entry=handle.entry,
             task=handle.task,
             client=planned_client(handle.plan.document, self._evals.registry.clients.get),
-            treatment=self._evals.registry.treatments.get(treatment) if treatment else None,
+            treatment=self._treatment(handle),
             batch=self.batch(sandbox),
+            # Whoever brings another sandbox brings it for sessions too.
+            boundary=None if session is self._evals.default_sandbox else session,
             folder=handle.folder,
         )
 

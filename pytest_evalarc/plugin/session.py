@@ -27,8 +27,14 @@ from pytest_evalarc.plugin.timeouts import Timeouts
 from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import Folders
-from pytest_evalarc.runs.plan import Plan, make_plan
-from pytest_evalarc.runs.request import DEFAULT_SANDBOX, ClientLabel, Request, sandbox_name
+from pytest_evalarc.runs.plan import Plan, labelled_client, make_plan
+from pytest_evalarc.runs.request import (
+    DEFAULT_SANDBOX,
+    ClientLabel,
+    Request,
+    sandbox_name,
+    session_sandbox_name,
+)
 from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
 
 if TYPE_CHECKING:
@@ -278,7 +284,12 @@ class EvalSession:
         if key not in self._plans:
             sandbox = self.sandbox_of(task)
             self._plans[key] = make_plan(
-                task, self.request, label, sandbox=sandbox.name, image=sandbox.image
+                task,
+                self.request,
+                label,
+                sandbox=sandbox.name,
+                session_sandbox=self.session_sandbox(label).name,
+                image=sandbox.image,
             )
         return self._plans[key]
 
@@ -300,6 +311,19 @@ class EvalSession:
         """The sandbox of checks and embedded clients that the options choose."""
         chosen = self._chosen_sandbox
         return chosen if chosen.image is None else self.registry.sandboxes.get(DEFAULT_SANDBOX)
+
+    def session_sandbox(self, label: ClientLabel) -> Sandbox:
+        """Return the sandbox of a client's sessions.
+
+        Raises:
+            UsageError: The client needs a network, which the chosen sandbox has not.
+        """
+        domains = labelled_client(label, self.registry.clients.get).needs.domains
+        name = session_sandbox_name(self.request, needs_network=bool(domains))
+        if name is not None and self.request.sandbox == "bwrap" and not self.request.exploratory:
+            problem = f"has no network, and client {label.label} must reach {domains[0]}"
+            raise UsageError("--evalarc-sandbox bwrap", problem, "leave it out, or name srt")
+        return self.default_sandbox if name is None else self.registry.sandboxes.get(name)
 
     def sandbox_of(self, task: Task) -> Sandbox:
         """Return what a task's submissions are judged in."""

@@ -67,4 +67,5 @@ def pytest_evalarc_sandboxes() -> Mapping[str, Callable[[], Sandbox]]:
         "docker": _made_by("isolation.engine:Engine", "docker"),
         "podman": _made_by("isolation.engine:Engine", "podman"),
         "local": _made_by("isolation.local:Local"),
+        "exploratory": _made_by("isolation.local:Exploratory"),
     }

@@ -26,6 +26,8 @@ from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.request import Request
 from pytest_evalarc.treatments.protocol import Treatment
 
+UNBOUND = ("local", "exploratory")
+"""Sandboxes that promise nothing, so nothing of them can be proven."""
 USER_DATA_ROOTS = ("/home", "/root", "/mnt", "/media", "/Users", "/Volumes")
 
 
@@ -75,16 +77,16 @@ class Batch:
         Raises:
             InfrastructureError: It does not start, or does not hold what it promises.
         """
-        return self._proven(self.boundary)
+        return self.proven(self.boundary)
 
-    def _proven(self, sandbox: Sandbox) -> Sandbox:
+    def proven(self, sandbox: Sandbox) -> Sandbox:
         """Return a sandbox that was proven from inside; the proof is made once per batch.
 
         Raises:
             InfrastructureError: It does not start, or does not hold what it promises.
         """
         self.folders.open_work()
-        if sandbox.name == "local":
+        if sandbox.name in UNBOUND:
             return sandbox
         proof = once(
             self.folders.work / f"preflight-{sandbox.name}.json",
@@ -145,7 +147,7 @@ class Batch:
 
     @cached_property
     def _pack_sandbox(self) -> Sandbox:
-        return self._proven(self.candidates) if self.candidates is not None else self.sandbox
+        return self.proven(self.candidates) if self.candidates is not None else self.sandbox
 
     def tools(self, task: Task) -> Tools:
         """Return what the sessions and checks of a task find on PATH, staged.
@@ -167,13 +169,15 @@ class Batch:
     def _staged(self, toolchain: Toolchain) -> Path:
         return self.stage(toolchain.name, toolchain.version, toolchain.stage)
 
-    def stage(self, name: str, version: str, fill: Callable[[Path], None]) -> Path:
-        """Fill `tools/common/<name>` once per batch and return it.
+    def stage(
+        self, name: str, version: str, fill: Callable[[Path], None], *, folder: Path | None = None
+    ) -> Path:
+        """Fill `tools/common/<name>`, or another folder, once per batch and return it.
 
         Raises:
             InfrastructureError: The batch began with another version.
         """
-        folder = self.folders.tools / name
+        folder = folder or self.folders.tools / name
 
         def produce() -> StagedDoc:
             # What a process that died has begun is of no use.
@@ -199,6 +203,20 @@ class Batch:
         """
         version = " ".join(fact for fact in (client.version, client.sha256()) if fact)
         return self.stage(f"client-{label}", version, client.stage)
+
+    def treatment_tools(self, treatment: Treatment) -> Path | None:
+        """Return the folder of a treatment's programs, staged; None for one that has none.
+
+        It is no part of `tools/common`: what may read it is a treated trial, and no baseline.
+
+        Raises:
+            InfrastructureError: The batch began with another version of them.
+        """
+        if treatment.version is None:
+            return None
+        folder = self.folders.tools.with_name(treatment.name)
+        name = f"treatment-{treatment.name}"
+        return self.stage(name, treatment.version, treatment.fill, folder=folder)
 
     @cached_property
     def deny_read(self) -> tuple[Path, ...]:

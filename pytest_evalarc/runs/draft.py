@@ -19,12 +19,13 @@ from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord, TrialIsolation
 from pytest_evalarc.model.planned import Execution, PlannedTrial
-from pytest_evalarc.model.transcript import Usage
+from pytest_evalarc.model.transcript import Transcript, Usage
 from pytest_evalarc.model.trial import (
     Expectations,
     ModelRef,
     PlanDoc,
     SandboxRef,
+    SymposiumRef,
     TreatmentRef,
     TrialResult,
     Versioned,
@@ -53,6 +54,9 @@ class Draft:
     toolchain: str | None = None
     fmt_step: str = "fmt_check"
     treatment: TreatmentRef | None = None
+    symposium: SymposiumRef | None = None
+    transcript: Transcript | None = None
+    fault: Cause | None = None
     grading: Grading | None = None
     expectations: Expectations | None = None
     redaction: Redaction = field(default_factory=Redaction)
@@ -79,6 +83,7 @@ class Draft:
         """Return the result that all of this amounts to."""
         outcome, cause = decide_outcome(
             self.execution,
+            fault=self.fault,
             setup=self.setup,
             cancellation=self.cancellation,
             findings=self.findings,
@@ -89,10 +94,15 @@ class Draft:
             schema_version=SCHEMA_VERSION,
             task=self.plan.task,
             client=self._client(),
-            model=ModelRef(name=self.plan.model, settings=self.plan.settings),
+            model=ModelRef(
+                name=self.plan.model,
+                settings=self.plan.settings,
+                served=self.transcript.models if self.transcript else (),
+            ),
             mode=self.entry.configuration,
             trial=self.entry.trial,
             order=self.entry.order,
+            symposium=self.symposium,
             treatment=self.treatment,
             os=os_name(),
             toolchain=self.toolchain,
@@ -102,8 +112,10 @@ class Draft:
             elapsed_secs=self.elapsed_s,
             usage=self.usage,
             execution=self.execution,
+            fault=self.fault,
             isolation=TrialIsolation(
                 mode=self._level(),
+                srt_version=self._srt_version(),
                 audit_findings=self.audit_findings,
                 findings=self.findings,
                 config_changes=self.config_changes,
@@ -122,14 +134,22 @@ class Draft:
         return self.redaction.document(result)
 
     def _client(self) -> Versioned:
-        client = self.client
-        return Versioned(name=self.plan.client, version=client.version, sha256=client.sha256())
+        client, said = self.client, self.transcript.client_version if self.transcript else None
+        return Versioned(
+            name=self.plan.client, version=said or client.version, sha256=client.sha256()
+        )
 
     def _level(self) -> Literal["enforced", "exploratory", "trusted_local"]:
         if self.isolation is not None:
             return self.isolation.level
         # Nothing has run, so this is what was planned.
-        return "trusted_local" if self.plan.sandbox == "local" else "enforced"
+        if self.plan.session_sandbox == "exploratory":
+            return "exploratory"
+        return "trusted_local" if self.plan.session_sandbox == "local" else "enforced"
+
+    def _srt_version(self) -> str | None:
+        record = self.isolation
+        return record.version if record is not None and record.sandbox == "srt" else None
 
     def _sandbox(self) -> SandboxRef | None:
         record = self.isolation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evalarc.counting.plan import planned_trials
@@ -31,6 +32,7 @@ class Plan:
     request: Request
     label: ClientLabel
     sandbox: str
+    session_sandbox: str
     image: str | None
     """Of a sandbox of images; None of every other."""
     configurations: tuple[str, ...]
@@ -65,6 +67,7 @@ class Plan:
             treatment=self.treatment,
             deadlines_secs=self.task.deadlines,
             sandbox=self.sandbox,
+            session_sandbox=self.session_sandbox,
             image=self.image,
             trials=self.trials,
         )
@@ -90,15 +93,31 @@ def configurations(task: Task, request: Request) -> tuple[str, ...]:
 
 
 def make_plan(
-    task: Task, request: Request, label: ClientLabel, *, sandbox: str, image: str | None = None
+    task: Task,
+    request: Request,
+    label: ClientLabel,
+    *,
+    sandbox: str,
+    session_sandbox: str | None = None,
+    image: str | None = None,
 ) -> Plan:
-    """Return every trial of a task with one client: a function of options and task alone."""
+    """Return every trial of a task with one client: a function of options and task alone.
+
+    Args:
+        task: The task.
+        request: What the user asked for.
+        label: The client.
+        sandbox: What submissions are judged in.
+        session_sandbox: What the client's sessions run in; None is the same.
+        image: What candidates of packs run in; None for a sandbox without images.
+    """
     names = configurations(task, request)
     return Plan(
         task=task,
         request=request,
         label=label,
         sandbox=sandbox,
+        session_sandbox=session_sandbox or sandbox,
         image=image,
         configurations=names,
         trials=planned_trials(names, request.trials),
@@ -115,26 +134,65 @@ def planned_client(plan: PlanDoc, clients: Callable[[str], Client]) -> Client:
     Raises:
         UsageError: There is none of that kind, or it cannot be what its label says.
     """
-    return clients(plan.client_kind).configured(
-        plan.client,
-        command=plan.command,
-        key_env=plan.key_env,
+    label = ClientLabel(
+        label=plan.client,
+        kind=plan.client_kind,
         model=plan.model,
         settings=plan.settings,
+        key_env=plan.key_env,
+        command=plan.command,
+    )
+    return labelled_client(label, clients)
+
+
+def labelled_client(label: ClientLabel, clients: Callable[[str], Client]) -> Client:
+    """Return the client behind a label, as it will be planned.
+
+    Raises:
+        UsageError: There is none of that kind, or it cannot be what its label says.
+    """
+    return clients(label.kind).configured(
+        label.label,
+        command=label.command,
+        key_env=label.key_env,
+        model=label.model,
+        settings=label.settings,
     )
 
 
-def check_host(client: Client, environ: Mapping[str, str]) -> None:
-    """Refuse to start trials whose client this host cannot start.
+def planned_treatment(
+    plan: PlanDoc, treatments: Callable[[str], Treatment], *, program: Path | None
+) -> Treatment | None:
+    """Return the treatment of a plan; None for one without.
+
+    Args:
+        plan: The plan.
+        treatments: Returns a registered treatment by its name.
+        program: The program under evaluation that the user named; None is the treatment's choice.
 
     Raises:
-        UsageError: Its program, or a variable that it is to get, is not there.
+        UsageError: There is no such treatment, or it takes no program.
+    """
+    if plan.treatment is None:
+        return None
+    treatment = treatments(plan.treatment)
+    return treatment if program is None else treatment.with_program(program)
+
+
+def check_host(client: Client, treatment: Treatment | None, environ: Mapping[str, str]) -> None:
+    """Refuse to start trials that this host cannot start.
+
+    Raises:
+        UsageError: The client's or the treatment's program, or a variable that the client is to
+            get, is not there.
     """
     from pytest_evalarc.runs.session import given_env
 
     missing = client.missing()
     if missing is not None:
         raise UsageError(f"client {client.name}", missing)
+    if treatment is not None and (missing := treatment.missing()) is not None:
+        raise UsageError(f"--evalarc-treatment {treatment.name}", missing)
     try:
         given_env(client.needs, environ)
     except SetupError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ AUDITS: tuple[AuditMode, ...] = ("full", "fast")
 ConfigurationChoice = Literal["both", "with", "without", "noise"]
 CONFIGURATIONS: tuple[ConfigurationChoice, ...] = ("both", "with", "without", "noise")
 LABEL_KEYS = ("client", "model", "settings", "key_env", "command")
-DEFAULT_SANDBOX = "bwrap"
+DEFAULT_SANDBOX = "srt" if sys.platform == "darwin" else "bwrap"
 RESERVED_LABELS = ("audit", "submission", "validate")
 """What stands beside the clients of a task, in node ids and folders of results."""
 MOST_CHARACTERS = 100
@@ -40,8 +41,9 @@ class ClientLabel:
     """The registered client behind the label."""
     model: str | None = None
     settings: JsonObject = field(default_factory=dict)
-    key_env: str | None = None
-    """The environment variable that carries the client's key; None is the client's own choice."""
+    key_env: tuple[str, ...] = ()
+    """The environment variables that carry the client's credentials; empty is the client's own
+    choice."""
     command: tuple[str, ...] = ()
     """What starts the client; empty is the client's own choice."""
 
@@ -67,6 +69,10 @@ class Request:
     """What candidates of packs run in, in a sandbox of images; None is the sandbox's own."""
     deny_read: tuple[Path, ...] = ()
     keep: bool = False
+    exploratory: bool = False
+    """Whether clients run in their own sandboxes."""
+    symposium: Path | None = None
+    """The cargo-agents under evaluation; None is the one on PATH."""
     trust_local: bool = False
     audit: AuditMode = "full"
     seeds: tuple[int, ...] = ()
@@ -78,10 +84,13 @@ class Request:
 def sandbox_name(request: Request) -> str:
     """Return the sandbox of graded code and embedded clients.
 
+    `srt` is for sessions: where there is another, what is graded needs no model host and half a
+    second more for each check.
+
     Raises:
         UsageError: `local` without `--evalarc-trust-local`.
     """
-    if request.sandbox == "auto":
+    if request.sandbox in ("auto", "srt"):
         return "local" if request.trust_local else DEFAULT_SANDBOX
     if request.sandbox == "local" and not request.trust_local:
         raise UsageError(
@@ -90,6 +99,15 @@ def sandbox_name(request: Request) -> str:
             "add --evalarc-trust-local if you trust them",
         )
     return request.sandbox
+
+
+def session_sandbox_name(request: Request, *, needs_network: bool) -> str | None:
+    """Return the sandbox of a client's sessions; None is the one of graded code."""
+    if request.exploratory:
+        return "exploratory"
+    if request.sandbox == "srt" or (request.sandbox != "local" and needs_network):
+        return "srt"
+    return None
 
 
 def client_label(
@@ -136,7 +154,7 @@ def client_label(
             **{key: _json(f"{where} settings {key}", value) for key, value in own.items()},
             **{key: _json(f"--evalarc-model-setting {key}", settings[key]) for key in settings},
         },
-        key_env=_text(table, "key_env", where),
+        key_env=_names(table, "key_env", where),
         command=_words(table, "command", where),
     )
 
@@ -163,6 +181,14 @@ def _text(table: Mapping[str, object], key: str, where: str) -> str | None:
     if not isinstance(value, str) or not value:
         raise UsageError(f"{where} {key}", f"is {value!r}", "write a text")
     return _written(f"{where} {key}", value)
+
+
+def _names(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
+    """Return one text or several."""
+    name = table.get(key)
+    if isinstance(name, list):
+        return tuple(_written(f"{where} {key}", word) or "" for word in _words(table, key, where))
+    return tuple(text for text in (_text(table, key, where),) if text is not None)
 
 
 def _words(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:

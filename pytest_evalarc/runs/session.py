@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -19,7 +19,7 @@ from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.planned import Execution
-from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.runs.redaction import SECRET_BYTES
 from pytest_evalarc.treatments.protocol import Staged
 
@@ -28,6 +28,9 @@ TRANSCRIPT_BYTES = 256 * MIB
 """A stream beyond this ends the session: a structured record is never cut."""
 STDERR_BYTES = MIB
 STARTUP_S = 120.0
+OUTER_S = 15.0
+"""What a sandbox that ends a session itself gets beyond the deadline before we end it."""
+INNER_TIMEOUT_STATUS = 124
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,12 @@ class Ready:
     policy: Policy
     wrapped: Wrapped
     """The client as the host starts it."""
+    deadline_s: float
+    """Wall-clock seconds of the whole session."""
+    own: Offered = field(default_factory=Offered)
+    """What the client offers of its own."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Watched configuration as it is right before the session, by what is watched."""
     watcher: Watcher | None = None
     """Tells from the client's output that it has delivered its end."""
 
@@ -65,24 +74,29 @@ def given_env(needs: Needs, environ: Mapping[str, str]) -> dict[str, str]:
     Raises:
         SetupError: One of them is not set, or is too short for a key.
     """
-    wanted = (*needs.env, *((needs.key_env,) if needs.key_env else ()))
+    wanted = (*needs.env, *needs.key_env)
     for name in wanted:
         if name not in environ:
             hint = f"export {name} before pytest is started"
             raise SetupError(f"variable {name}", "is not set, and the client is to get it", hint)
-    if needs.key_env and not secrets_of(needs, environ):
-        raise SetupError(
-            f"variable {needs.key_env}",
-            f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
-            "what is as short could not be struck out of what is kept",
-        )
+    for name in needs.key_env:
+        if not _is_secret(environ[name]):
+            raise SetupError(
+                f"variable {name}",
+                f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
+                "what is as short could not be struck out of what is kept",
+            )
     return {name: environ[name] for name in wanted}
 
 
 def secrets_of(needs: Needs, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must not reach anything stored: the client's key, where there is one."""
-    key = environ.get(needs.key_env, "") if needs.key_env else ""
-    return (key,) if len(os.fsencode(key.strip())) >= SECRET_BYTES else ()
+    """Return what must not reach anything stored: the client's credentials."""
+    given = (environ.get(name, "") for name in needs.key_env)
+    return tuple(key for key in given if _is_secret(key))
+
+
+def _is_secret(key: str) -> bool:
+    return len(os.fsencode(key.strip())) >= SECRET_BYTES
 
 
 def policy_document(policy: Policy) -> JsonValue:
@@ -102,13 +116,12 @@ def policy_document(policy: Policy) -> JsonValue:
     }
 
 
-def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
+def run_session(ready: Ready, folder: Path) -> Exit:
     """Let the client work, end everything it started, and keep both its streams.
 
     Args:
         ready: The prepared trial.
         folder: The result folder; gets `transcript.jsonl` and `stderr.log`.
-        deadline_s: Wall-clock seconds of the whole session.
 
     Raises:
         KeyboardInterrupt: The caller cancelled it.
@@ -122,7 +135,7 @@ def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
         exit = supervise(
             ready.wrapped,
             Watch(
-                total_s=deadline_s,
+                total_s=ready.deadline_s + (OUTER_S if ready.wrapped.ends_itself else 0.0),
                 startup_s=STARTUP_S,
                 output_limit_bytes=TRANSCRIPT_BYTES,
                 polite=True,
@@ -134,7 +147,18 @@ def run_session(ready: Ready, folder: Path, *, deadline_s: float) -> Exit:
         )
     if exit.reason is Ended.CANCELLED:
         raise KeyboardInterrupt("the session was cancelled")
-    return exit
+    return at_its_deadline(exit, ready.deadline_s) if ready.wrapped.ends_itself else exit
+
+
+def at_its_deadline(exit: Exit, deadline_s: float) -> Exit:
+    """Return how a session ended that its sandbox ends itself: at the deadline, or before.
+
+    Neither the status alone would do, for a client may end with the same one at any time, nor the
+    time, for the sandbox takes some to start and to end.
+    """
+    is_ended = exit.reason is Ended.EXITED and exit.status == INNER_TIMEOUT_STATUS
+    is_late = exit.wall_time_s >= deadline_s
+    return replace(exit, reason=Ended.DEADLINE) if is_ended and is_late else exit
 
 
 def execution_of(exit: Exit, transcript: Transcript) -> Execution:

@@ -4,78 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.counting.outcome import CauseKind
-from pytest_evalarc.counting.plan import is_treated
-from pytest_evalarc.errors import DocumentError, SetupError, SubmissionError
+from pytest_evalarc.errors import DocumentError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
-from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.grade import grade, ungradable
-from pytest_evalarc.grading.lab import FileLab, PackLab, pack_of
-from pytest_evalarc.grading.submission import Submission, copy_fixtures, make_control
-from pytest_evalarc.grading.toolchain import Tools
-from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
-from pytest_evalarc.isolation.host import base_python, python_home
-from pytest_evalarc.isolation.layout import RunLayout
+from pytest_evalarc.grading.lab import FileLab, PackLab
+from pytest_evalarc.grading.submission import Submission
+from pytest_evalarc.isolation.command import Ended, Exit
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.grading import Grading
-from pytest_evalarc.model.planned import PlannedTrial
-from pytest_evalarc.model.task import Plugin, Task
-from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.planned import Execution, PlannedTrial
+from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
-from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.evidence import keep_evidence, keep_submission, keep_traceback, told
 from pytest_evalarc.runs.findings import look_outside
+from pytest_evalarc.runs.prepare import PrelaunchError, Trial, prepare
 from pytest_evalarc.runs.redaction import Redaction
-from pytest_evalarc.runs.scripts import script_for
 from pytest_evalarc.runs.session import (
     TRANSCRIPT,
     Ready,
     execution_of,
-    given_env,
-    policy_document,
     run_session,
     secrets_of,
-    session_env,
 )
-from pytest_evalarc.runs.visible import require_visible
-from pytest_evalarc.tasks.plugins import plugins_in
 from pytest_evalarc.treatments.protocol import Staged, Treatment
+from pytest_evalarc.treatments.snapshot import changes, snapshot
 
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One planned trial with everything it takes to run it."""
-
-    plan: PlanDoc
-    entry: PlannedTrial
-    task: Task
-    client: Client
-    treatment: Treatment | None
-    batch: Batch
-    folder: Path
-    """The result folder."""
-
-    @property
-    def layout(self) -> RunLayout:
-        """The run folder."""
-        return self.batch.folders.run(self.task.name, self.plan.client, self.entry)
-
-    @property
-    def is_treated(self) -> bool:
-        """Whether the treatment is put in place."""
-        return is_treated(self.entry.configuration)
+STDERR_TOLD_BYTES = 400
 
 
 def run_trial(trial: Trial) -> TrialResult:
@@ -173,9 +138,13 @@ def _run_stages(trial: Trial, draft: Draft) -> None:
         with draft.stage("keep"):
             submission = _keep(trial, draft, ready.lab)
     transcript = _read_session(trial, draft, exit, ready)
+    _compare_offer(draft, ready, transcript)
     if submission is not None:
         with draft.stage("grade"), _struck(trial, draft):
             draft.grading = _graded(trial, _as_left(trial, draft, submission), ready.lab)
+    draft.config_changes = changes(
+        ready.config, snapshot(trial.layout, trial.client.needs.places.watched)
+    )
     if trial.treatment is not None and trial.is_treated:
         _decide(trial, trial.treatment, draft, ready.staged, transcript)
 
@@ -200,7 +169,7 @@ def _prepared(trial: Trial, draft: Draft) -> Ready | None:
     """Return the trial prepared; None, and the cause in the draft, when that is not possible."""
     try:
         with draft.stage("prepare"):
-            return _prepare(trial, draft)
+            return prepare(trial, draft)
     except Exception as error:
         # A plugin's toolchain, treatment or client may raise anything; nothing has started yet.
         keep_traceback(error, trial.folder)
@@ -208,145 +177,15 @@ def _prepared(trial: Trial, draft: Draft) -> Ready | None:
         return None
 
 
-class _PrelaunchError(SetupError):
-    """A pre-launch check failed."""
-
-
 def _setup_kind(error: Exception) -> CauseKind:
-    failed_check = isinstance(error, _PrelaunchError)
+    failed_check = isinstance(error, PrelaunchError)
     return CauseKind.PRELAUNCH if failed_check else CauseKind.PREPARATION
-
-
-def _prepare(trial: Trial, draft: Draft) -> Ready:
-    """Make the run folder, put the treatment in place, and render how the client starts."""
-    started_s = time.monotonic()
-    lab = trial.batch.lab(trial.task)
-    draft.toolchain = lab.toolchain.version
-    draft.fmt_step = lab.toolchain.fmt_step
-    sandbox = trial.batch.sandbox
-    draft.isolation = sandbox.record(trial.task.limits)
-    tools = trial.batch.tools(trial.task)
-    _make_run_folder(trial, lab)
-    staged = _treat(trial, draft)
-    program = trial.batch.client_program(trial.plan.client, trial.client)
-    command = _command(trial, lab, tools, staged, program)
-    draft.redaction = Redaction(command.secrets)
-    policy = _policy(trial, lab, tools, staged, program)
-    if sandbox.name != "local":
-        require_visible(Path(command.argv[0]), policy)
-    draft.policy = policy_document(policy)
-    write_atomic(trial.folder / f"{sandbox.name}.json", dumps(draft.policy))
-    _require_in_time(trial, time.monotonic() - started_s)
-    return Ready(
-        lab=lab,
-        staged=staged,
-        policy=policy,
-        wrapped=sandbox.wrap(command, policy),
-        watcher=trial.client.watcher(),
-    )
-
-
-def _make_run_folder(trial: Trial, lab: FileLab | PackLab) -> None:
-    layout = trial.layout
-    remove_tree(layout.root)
-    for folder in (*layout.writable, layout.bin):
-        folder.mkdir(parents=True)
-    make_control(trial.task, STARTER, layout.project, pack=pack_of(lab))
-    copy_fixtures(trial.task, layout.fixtures)
-    (layout.bin / "sh").symlink_to("/bin/sh")
-
-
-def _treat(trial: Trial, draft: Draft) -> Staged | None:
-    """Prove that nothing of the treatment is there, then put it in place where it is planned."""
-    treatment, needs, layout = trial.treatment, trial.client.needs, trial.layout
-    if treatment is None:
-        return None
-    try:
-        treatment.prelaunch(layout, needs, treated=trial.is_treated)
-    except SetupError as error:
-        raise _PrelaunchError(error.where, error.problem, error.hint) from error
-    if not trial.is_treated:
-        return None
-    noise = _noise(trial.task) if trial.entry.configuration == "noise" else ()
-    staged = treatment.stage(trial.task, needs, layout, noise=noise)
-    treatment.verify(staged)
-    draft.treatment = treatment.ref(staged)
-    return staged
-
-
-def _noise(task: Task) -> tuple[Plugin, ...]:
-    """Return all other plugins that lie beside the folder of tasks."""
-    own = {os.path.realpath(plugin.root) for plugin in task.plugins}
-    beside = plugins_in(task.root.parent.parent / "plugins")
-    return tuple(plugin for plugin in beside if os.path.realpath(plugin.root) not in own)
-
-
-def _command(
-    trial: Trial, lab: FileLab | PackLab, tools: Tools, staged: Staged | None, program: Path
-) -> Command:
-    settings = trial.plan.settings
-    return trial.client.launch(
-        trial.task.brief,
-        trial.layout,
-        python=base_python(),
-        program_dir=program,
-        env=_env(trial, tools, staged),
-        model=trial.plan.model,
-        settings=settings,
-        script=script_for(
-            trial.client,
-            trial.task,
-            trial.entry,
-            staged=staged,
-            settings=settings,
-            project=trial.batch.request.project,
-            pack=pack_of(lab),
-        ),
-    )
-
-
-def _env(trial: Trial, tools: Tools, staged: Staged | None) -> dict[str, str]:
-    """Return the whole environment of the session, the client's key included.
-
-    Raises:
-        SetupError: A variable that the client is to get is not there, or is one of ours.
-    """
-    ours = {**session_env(trial.layout, tools), **(staged.env if staged else {})}
-    given = given_env(trial.client.needs, os.environ)
-    if clash := sorted(ours.keys() & given):
-        problem = "is set by every session, so the client cannot get the harness's own"
-        raise SetupError(f"variable {clash[0]}", problem, "take it out of the client's table")
-    return {**ours, **given}
-
-
-def _policy(
-    trial: Trial, lab: FileLab | PackLab, tools: Tools, staged: Staged | None, program: Path
-) -> Policy:
-    reads = (trial.layout.root, program, python_home(), tools.root, *tools.reads)
-    return Policy(
-        read=(*reads, *trial.client.needs.reads, *(staged.reads if staged else ())),
-        # What judges is denied to the client too: a pack's code holds its references.
-        deny_read=lab.deny_read,
-        write=trial.layout.writable,
-        domains=trial.client.needs.domains,
-        limits=trial.task.limits,
-    )
-
-
-def _require_in_time(trial: Trial, spent_s: float) -> None:
-    deadline_s = trial.task.deadlines.setup
-    if spent_s > deadline_s:
-        raise SetupError(
-            f"task {trial.task.name}: preparing {trial.entry.folder}",
-            f"took {spent_s:.0f} s, longer than its deadline of {deadline_s:.0f} s",
-            "raise [deadlines] setup",
-        )
 
 
 def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
     """Let the client work in the sandbox, and end everything it started."""
     started_at = datetime.now(UTC)
-    exit = run_session(ready, trial.folder, deadline_s=trial.task.deadlines.agent)
+    exit = run_session(ready, trial.folder)
     if exit.reason is Ended.NOT_STARTED:
         detail = f"the client could not be started: {printable(exit.detail)}"
         draft.setup = Cause(kind=CauseKind.PREPARATION, detail=detail)
@@ -377,17 +216,47 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
     """Read what the client said, and decide how its session ended."""
     transcript = trial.client.read(trial.folder / TRANSCRIPT, exit, trial.layout)
     write_atomic(trial.folder / "response.txt", printable(transcript.response, limit=MIB).encode())
+    draft.transcript = transcript
     draft.usage = transcript.usage
     draft.execution = execution_of(exit, transcript)
+    if draft.execution is not Execution.COMPLETED:
+        draft.fault = transcript.fault or _unexplained(trial, exit, transcript)
+    is_baseline = trial.treatment is not None and not trial.is_treated
     found = look_outside(
         transcript,
         ready.policy,
         trial.layout.project,
-        private_tmp=trial.batch.sandbox.private_tmp,
+        private_tmp=trial.sandbox.private_tmp,
+        forbidden=trial.treatment.programs if trial.treatment and is_baseline else (),
     )
     draft.findings = found.escapes
     draft.audit_findings += found.attempts
     return transcript
+
+
+def _unexplained(trial: Trial, exit: Exit, transcript: Transcript) -> Cause | None:
+    """Return what a client complained of that never said how its session ended."""
+    if exit.reason is not Ended.EXITED or transcript.completion is not None:
+        return None
+    complaints = (trial.folder / "stderr.log").read_bytes()[-STDERR_TOLD_BYTES:]
+    said = " ".join(printable(complaints, limit=STDERR_TOLD_BYTES).split())
+    if not said:
+        return None
+    detail = f"it ended with status {exit.status} and said: {said}"
+    return Cause(kind=CauseKind.CLIENT_ERROR, detail=detail)
+
+
+def _compare_offer(draft: Draft, ready: Ready, transcript: Transcript) -> None:
+    """Void a trial whose client had more than was planned: another arm's, or the operator's."""
+    if transcript.offered is None:
+        return
+    planned = ready.staged.offers if ready.staged else Offered()
+    unplanned = transcript.offered.beyond(ready.own, planned)
+    for kind, names in unplanned:
+        if names:
+            listed = printable(", ".join(names), limit=400)
+            detail = f"the client offers unplanned {kind.replace('_', ' ')}: {listed}"
+            draft.findings += (Cause(kind=CauseKind.ARM_MISMATCH, detail=detail),)
 
 
 def _graded(trial: Trial, submission: Submission, lab: FileLab | PackLab) -> Grading:
@@ -413,13 +282,9 @@ def _broken(
 def _decide(
     trial: Trial, treatment: Treatment, draft: Draft, staged: Staged | None, transcript: Transcript
 ) -> None:
-    evidence = treatment.collect(staged, trial.layout, transcript)
+    evidence = treatment.collect(staged, trial.layout, transcript, config=draft.config_changes)
     draft.config_changes = evidence.config_changes
     draft.expectations = treatment.decide(trial.task.expected, evidence)
-    if evidence.unplanned:
-        names = printable(", ".join(evidence.unplanned), limit=400)
-        detail = f"the client offers unplanned skills: {names}"
-        draft.findings += (Cause(kind=CauseKind.ARM_MISMATCH, detail=detail),)
 
 
 def _remove_run_folder(trial: Trial) -> None:

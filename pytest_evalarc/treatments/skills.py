@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
@@ -16,7 +16,7 @@ from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin, Task
-from pytest_evalarc.model.transcript import Transcript
+from pytest_evalarc.model.transcript import Offered, Transcript
 from pytest_evalarc.model.trial import (
     Decision,
     Expectations,
@@ -27,7 +27,7 @@ from pytest_evalarc.model.trial import (
 )
 from pytest_evalarc.tasks.plugins import skills_of
 from pytest_evalarc.treatments.prelaunch import require_no_skills, require_untouched_home
-from pytest_evalarc.treatments.protocol import Evidence, Staged
+from pytest_evalarc.treatments.protocol import Evidence, Staged, TreatmentBase
 from pytest_evalarc.treatments.use import decide_not_used, decide_used, observe
 
 _NOTHING_DECIDES = "under the treatment skills nothing decides what to install"
@@ -35,7 +35,7 @@ _NO_HOOKS = "the treatment skills registers no hooks"
 
 
 @dataclass(frozen=True)
-class Skills:
+class Skills(TreatmentBase):
     """Offers the skills of a task's plugins as folders of the project; any client can read them.
 
     Skills are compared as the task's content hash counts them, so without the caches that
@@ -48,7 +48,14 @@ class Skills:
         """Return None: a folder with files reaches every client."""
         return None
 
-    def prelaunch(self, layout: RunLayout, needs: Needs, *, treated: bool) -> None:  # noqa: ARG002
+    def prelaunch(
+        self,
+        layout: RunLayout,
+        needs: Needs,
+        *,
+        treated: bool,  # noqa: ARG002
+        env: Mapping[str, str],  # noqa: ARG002
+    ) -> None:
         """Refuse a trial that already holds skills or client configuration, in both arms.
 
         Raises:
@@ -58,7 +65,14 @@ class Skills:
         require_no_skills(layout.project, needs.skill_folder)
 
     def stage(
-        self, task: Task, needs: Needs, layout: RunLayout, *, noise: Sequence[Plugin] = ()
+        self,
+        task: Task,
+        needs: Needs,
+        layout: RunLayout,
+        *,
+        env: Mapping[str, str],  # noqa: ARG002
+        tools: Path | None = None,  # noqa: ARG002
+        noise: Sequence[Plugin] = (),
     ) -> Staged:
         """Copy every skill of the task's plugins and of the noise into an empty skill folder.
 
@@ -70,7 +84,12 @@ class Skills:
         sources = _sources((*task.plugins, *noise))
         skill_dir = layout.project / needs.skill_folder
         planned = {skill: _install(source, skill_dir / skill) for skill, source in sources.items()}
-        return Staged(planned=planned, project=layout.project, skill_folder=needs.skill_folder)
+        return Staged(
+            planned=planned,
+            project=layout.project,
+            skill_folder=needs.skill_folder,
+            offers=Offered(skills=tuple(planned)),
+        )
 
     def verify(self, staged: Staged) -> None:
         """Prove that the skill folder equals the planned set.
@@ -92,12 +111,15 @@ class Skills:
         staged: Staged | None,
         layout: RunLayout,
         transcript: Transcript,
+        *,
+        config: tuple[str, ...] = (),
     ) -> Evidence:
         """Return the skills as the session left them, beside its transcript."""
         if staged is None:
-            return Evidence(transcript=transcript)
+            return Evidence(transcript=transcript, config=config)
         return Evidence(
             transcript=transcript,
+            config=config,
             skill_folder=staged.skill_folder,
             planned=staged.planned,
             found=_installed(layout.project, staged.skill_folder),

@@ -25,7 +25,7 @@ LAYOUT = RunLayout(root=Path("/run"))
 
 
 def client(*command: str, **facts: Any) -> CommandClient:
-    key_env, model = facts.pop("key_env", None), facts.pop("model", None)
+    key_env, model = facts.pop("key_env", ()), facts.pop("model", None)
     return CommandClient().configured(
         "mine", command=command, key_env=key_env, model=model, settings=facts
     )
@@ -84,7 +84,7 @@ def test_what_a_table_asks_for_is_what_the_trial_provides() -> None:
     made = client(
         "sh",
         "{prompt}",
-        key_env="MY_KEY",
+        key_env=("MY_KEY",),
         env=["MY_URL", "MY_MODE"],
         reads=["/opt/my-agent"],
         domains=["api.example.com"],
@@ -92,7 +92,7 @@ def test_what_a_table_asks_for_is_what_the_trial_provides() -> None:
     )
 
     assert made.needs == Needs(
-        key_env="MY_KEY",
+        key_env=("MY_KEY",),
         env=("MY_URL", "MY_MODE"),
         reads=(Path("/opt/my-agent"),),
         domains=("api.example.com",),
@@ -120,7 +120,7 @@ def test_what_a_table_asks_for_is_what_the_trial_provides() -> None:
         (("agent", "{promt}"), {}, "client mine: command: names {promt}.*nearest: prompt"),
         (("agent", "{model}", "{prompt}"), {}, "names {model}, and no model is given"),
         (("agent", "{prompt}"), {"model": "m-1"}, "'m-1' would not reach it; add"),
-        (("agent", "{prompt}"), {"key_env": "MY KEY"}, "key_env: 'MY KEY' is no variable"),
+        (("agent", "{prompt}"), {"key_env": ("MY KEY",)}, "key_env: 'MY KEY' is no variable"),
         (("agent", "{prompt}"), {"promt": "stdin"}, "no setting 'promt'; nearest: prompt"),
         (("agent", "{prompt}"), {"prompt": "file"}, "setting prompt: is 'file'; .*'stdin'"),
         (("agent", "{prompt}"), {"env": "A"}, "setting env: is 'A'"),
@@ -223,7 +223,7 @@ def test_the_tables_that_the_page_shows_are_accepted() -> None:
         CommandClient().configured(
             label,
             command=tuple(table["command"]),
-            key_env=table.get("key_env"),
+            key_env=(table["key_env"],) if "key_env" in table else (),
             model=table.get("model"),
             settings=table["settings"],
         )

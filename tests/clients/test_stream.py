@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalarc.clients.stream import CompletionWatch, read_stream, relative_target
-from pytest_evalarc.model.transcript import Transcript, Usage
+from pytest_evalarc.model.transcript import Offered, Transcript, Usage
 
 START = {"type": "start", "format": "evalarc.stream.v1", "cwd": "/run/project", "skills": ["tidy"]}
 CALL = {"type": "tool_call", "id": "1", "kind": "read", "name": "cat", "target": "a.py"}
@@ -37,7 +37,7 @@ def test_a_whole_session_is_told_whole(tmp_path: Path) -> None:
 
     assert read.interpreted
     assert read.events == 6
-    assert read.listed_skills == ("tidy",)
+    assert read.offered == Offered(skills=("tidy",))
     (call,) = read.tool_calls
     assert (call.kind, call.name, call.target) == ("read", "cat", "a.py")
     assert (call.result, call.is_error) == ("x = 1", False)
@@ -145,7 +145,7 @@ def test_a_start_that_comes_late_starts_nothing(tmp_path: Path) -> None:
     read = transcript(tmp_path, stream({**CALL, "target": "/run/project/a.py"}, START, END))
 
     assert [call.target for call in read.tool_calls] == ["/run/project/a.py"]
-    assert read.listed_skills is None
+    assert read.offered is None
     assert not read.interpreted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +63,12 @@ SETTINGS = {
         ["x", "/y"],
         lambda evals, root: evals.request.deny_read == (root / "x", Path("/y")),
         True,
+    ),
+    "exploratory": Set(True, lambda evals, _: evals.request.exploratory, True),
+    "symposium": Set(
+        "sh",
+        lambda evals, _: evals.request.symposium,
+        Path(os.path.realpath(shutil.which("sh") or "")),
     ),
     "trust-local": Set(True, lambda evals, _: evals.request.trust_local, True),
     "strict": Set(True, lambda evals, _: evals.options.flag("strict"), True),

@@ -63,7 +63,7 @@ def agent(tmp_path: Path, eval_root: Path) -> Make:
             command=(str(program), *words),
             settings={"reads": [str(program.parent)], **facts.pop("settings", {})},
             model=facts.pop("model", None),
-            key_env=facts.pop("key_env", None),
+            key_env=facts.pop("key_env", ()),
         )
         # A batch goes on with the program that it began with, and each test has another one.
         batch = {"root": tmp_path, "eval_root": eval_root, "batch_name": tmp_path.name[-40:]}
@@ -234,7 +234,7 @@ def test_a_session_gets_the_documented_variables_and_the_named_ones_alone(
     evals = agent(
         'od -An -v -tx1 /proc/$$/environ | tr a-f A-F; pwd >&2; echo "$2" >&2',
         words=("{prompt}", "{project}"),
-        key_env="MY_KEY",
+        key_env=("MY_KEY",),
         settings={"env": ["MY_URL", "MY_EMPTY"]},
     )
 
@@ -331,17 +331,17 @@ def test_a_key_that_is_not_there_is_told_before_anything_runs(
         monkeypatch.setenv("MY_KEY", value)
 
     with pytest.raises(UsageError, match=sentence):
-        check_host(agent("true", key_env="MY_KEY").known_client, os.environ)
+        check_host(agent("true", key_env=("MY_KEY",)).known_client, None, os.environ)
 
 
 def test_what_is_missing_on_the_host_is_told_before_anything_runs(agent: Make) -> None:
     """The program is the user's to install."""
     evals = agent("true")
-    check_host(evals.known_client, os.environ)
+    check_host(evals.known_client, None, os.environ)
     Path(evals.table.command[0]).unlink()
 
     with pytest.raises(UsageError, match=r"client command: program .*agent: is not there"):
-        check_host(evals.known_client, os.environ)
+        check_host(evals.known_client, None, os.environ)
 
 
 # The key.
@@ -373,7 +373,7 @@ def test_no_stored_byte_holds_the_key(
     """Results are shared, and whoever finds a key in them can spend the owner's money."""
     monkeypatch.setenv("MY_KEY", KEY)
     starter = {"evals/tasks/tiny/starter/spellings": "\n".join(SPELLINGS.values())}
-    evals = agent(f"{SOLVE}{LEAK}", key_env="MY_KEY", files=starter)
+    evals = agent(f"{SOLVE}{LEAK}", key_env=("MY_KEY",), files=starter)
     trial = evals.trial(configuration)
 
     result = evals.run(trial)
@@ -400,7 +400,7 @@ def test_a_submission_that_holds_the_key_is_graded_as_it_was_left(
 ) -> None:
     """Striking the key out may break the code, and that is no fault of the agent's."""
     monkeypatch.setenv("MY_KEY", "sum(values)")
-    evals = agent(SOLVE, key_env="MY_KEY")
+    evals = agent(SOLVE, key_env=("MY_KEY",))
     trial = evals.trial()
 
     result = evals.run(trial)
@@ -417,7 +417,7 @@ def test_a_reason_that_repeats_the_key_is_struck_too(
 ) -> None:
     """A cause names the path that is at fault."""
     monkeypatch.setenv("MY_KEY", "key-0123456789")
-    evals = agent('ln -s x "app/$MY_KEY"; echo x > "$MY_KEY"', key_env="MY_KEY")
+    evals = agent('ln -s x "app/$MY_KEY"; echo x > "$MY_KEY"', key_env=("MY_KEY",))
 
     result = evals.run(evals.trial())
 
@@ -432,7 +432,9 @@ def test_what_a_submission_says_of_the_key_while_it_is_graded_is_struck(
     """A check never gets the key, and still prints what the submission brings along."""
     monkeypatch.setenv("MY_KEY", "osprey-0123456789")
     code = "def total(*values): raise ValueError('%s')\\n"
-    evals = agent(f'printf "{code}" "$MY_KEY" > app/__init__.py', key_env="MY_KEY", is_plain=False)
+    evals = agent(
+        f'printf "{code}" "$MY_KEY" > app/__init__.py', key_env=("MY_KEY",), is_plain=False
+    )
     trial = evals.trial()
 
     result = evals.run(trial)
@@ -449,7 +451,7 @@ def test_a_trial_that_is_cut_off_holds_no_key_either(
 ) -> None:
     """The user's interrupt comes whenever it comes."""
     monkeypatch.setenv("MY_KEY", KEY)
-    evals = agent("printf %s $MY_KEY | tee app/key", key_env="MY_KEY")
+    evals = agent("printf %s $MY_KEY | tee app/key", key_env=("MY_KEY",))
 
     def interrupt(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt(f"with {KEY}")
@@ -467,7 +469,7 @@ def test_what_a_dead_process_left_is_struck_by_whoever_settles_its_trial(
 ) -> None:
     """A worker that the kernel killed could not do it."""
     monkeypatch.setenv("MY_KEY", KEY)
-    evals = agent("true", key_env="MY_KEY")
+    evals = agent("true", key_env=("MY_KEY",))
     trial = evals.trial()
     trial.folder.mkdir(parents=True)
     (trial.folder / "transcript.jsonl").write_text(KEY)

@@ -13,6 +13,7 @@ from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.regrade import write_regrade
+from pytest_evalarc.runs.prepare import Trial
 from pytest_evalarc.runs.regrade import (
     KeptBatch,
     kept_batches,
@@ -22,7 +23,6 @@ from pytest_evalarc.runs.regrade import (
     require_present,
     run_regrade,
 )
-from pytest_evalarc.runs.trial import Trial
 from tests.evals import Evals
 from tests.needs import needs_bwrap
 

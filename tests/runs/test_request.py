@@ -45,7 +45,7 @@ def test_a_table_names_client_model_settings_key_and_command() -> None:
         kind="replay",
         model="m-1",
         settings={"recording": "old", "depth": {"a": [1, 2.5, None, True]}},
-        key_env="MY_KEY",
+        key_env=("MY_KEY",),
         command=("agent", "--print"),
     )
 
@@ -82,7 +82,7 @@ WHERE = r"pyproject.toml \[tool.evalarc.clients.fast\]"
         ({"client": "nop", "model": True}, f"{WHERE} model: is True"),
         ({"client": "nop", "settings": []}, f"{WHERE} settings: is \\[\\]"),
         ({"client": "nop", "settings": "a=1"}, f"{WHERE} settings: is 'a=1'"),
-        ({"client": "nop", "key_env": ["K"]}, f"{WHERE} key_env: is \\['K'\\]"),
+        ({"client": "nop", "key_env": [1]}, f"{WHERE} key_env: is \\[1\\]"),
         ({"client": "nop", "command": "agent"}, f"{WHERE} command: is 'agent'"),
         ({"client": "nop", "command": [1]}, f"{WHERE} command: is \\[1\\]"),
         (

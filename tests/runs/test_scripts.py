@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.trial import TrialResult
-from pytest_evalarc.runs.trial import Trial
+from pytest_evalarc.runs.prepare import Trial
 from tests.evals import SOLUTION, Evals, shell
 from tests.needs import needs_bwrap
 

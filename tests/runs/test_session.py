@@ -5,7 +5,7 @@ import pytest
 from pytest_evalarc.isolation.command import Ended, Exit
 from pytest_evalarc.model.planned import Execution
 from pytest_evalarc.model.transcript import Completion, Transcript
-from pytest_evalarc.runs.session import execution_of
+from pytest_evalarc.runs.session import at_its_deadline, execution_of
 
 DONE = Completion(is_error=False)
 ERRED = Completion(is_error=True)
@@ -37,3 +37,25 @@ def test_an_execution_is_decided_by_our_deadline_then_by_the_clients_word(
     transcript = Transcript(events=1, interpreted=True, completion=completion)
 
     assert execution_of(ended, transcript) is execution
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "wall_time_s", "told"),
+    [
+        (Ended.EXITED, 124, 60.7, Ended.DEADLINE),
+        (Ended.EXITED, 124, 59.9, Ended.EXITED),
+        (Ended.EXITED, 0, 60.7, Ended.EXITED),
+        (Ended.FINISHED, 124, 60.7, Ended.FINISHED),
+        (Ended.CANCELLED, 124, 60.7, Ended.CANCELLED),
+        (Ended.DEADLINE, -9, 75.0, Ended.DEADLINE),
+    ],
+)
+def test_a_deadline_kept_inside_the_sandbox_is_told_by_status_and_clock_together(
+    reason: Ended, status: int, wall_time_s: float, told: Ended
+) -> None:
+    """A session that ended by itself in its last second was in time, start-up not counted."""
+    ended = Exit(
+        reason=reason, status=status, stdout_bytes=0, stderr_bytes=0, wall_time_s=wall_time_s
+    )
+
+    assert at_its_deadline(ended, 60.0).reason is told

@@ -135,7 +135,7 @@ def test_a_result_holds_every_key_of_the_references_example(make: Make) -> None:
         "sha256": client_sha256(),
     }
     assert document["task"]["content_hash"] == evals.task.sha256
-    assert document["model"] == {"name": None, "settings": {}}
+    assert document["model"] == {"name": None, "settings": {}, "served": []}
     assert document["symposium"] is None
     assert document["usage"] is None
     assert document["isolation"]["srt_version"] is None
@@ -592,7 +592,7 @@ def test_a_fault_before_the_client_starts_is_a_setup_failure(
     make: Make, monkeypatch: pytest.MonkeyPatch, where: str, fault: Callable[..., Any]
 ) -> None:
     """Whoever caused it, the client did not; a bug leaves its traceback as evidence."""
-    monkeypatch.setattr(f"pytest_evalarc.runs.trial.{where}", fault)
+    monkeypatch.setattr(f"pytest_evalarc.runs.prepare.{where}", fault)
     evals = make()
     trial = evals.trial()
 
@@ -807,7 +807,7 @@ def test_evidence_that_cannot_be_kept_is_told_and_voids_nothing(
 
 
 @pytest.mark.parametrize(
-    "where", ["_prepare", "run_session", "keep_submission", "grade", "look_outside"]
+    "where", ["prepare", "run_session", "keep_submission", "grade", "look_outside"]
 )
 def test_an_interrupt_at_any_stage_leaves_a_cancelled_result_and_is_raised(
     make: Make, monkeypatch: pytest.MonkeyPatch, where: str
@@ -909,7 +909,7 @@ def test_every_planned_trial_ends_in_exactly_one_place(
         patch.setattr("pytest_evalarc.runs.trial.grade", no_space)
         evals.run(evals.trial(number=2))
     with monkeypatch.context() as patch:
-        patch.setattr("pytest_evalarc.runs.trial.make_control", no_space)
+        patch.setattr("pytest_evalarc.runs.prepare.make_control", no_space)
         evals.run(evals.trial(number=3))
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
         patch.setattr("pytest_evalarc.runs.trial.look_outside", bug)

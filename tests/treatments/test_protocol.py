@@ -35,16 +35,3 @@ def test_every_change_of_the_skill_folder_is_listed_with_its_kind() -> None:
         ".agents/skills/other: altered",
         ".agents/skills/ruined: altered",
     )
-
-
-def test_a_skill_that_the_client_lists_and_nobody_planned_is_named() -> None:
-    """One arm with the operator's own skills is not the arm that was planned."""
-
-    def unplanned(listed: tuple[str, ...] | None, *planned: str) -> tuple[str, ...]:
-        transcript = Transcript(events=1, interpreted=True, listed_skills=listed)
-        return Evidence(transcript=transcript, planned=dict.fromkeys(planned, "d")).unplanned
-
-    assert unplanned(("tidy", "own"), "tidy") == ("own",)
-    assert unplanned(("tidy",)) == ("tidy",)
-    assert unplanned(("tidy",), "tidy", "more") == ()
-    assert unplanned(None, "tidy") == ()

@@ -11,7 +11,7 @@ from pytest_evalarc.clients.protocol import Needs
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected, Plugin, Task, TaskBrief
-from pytest_evalarc.model.transcript import Load, ToolCall, Transcript
+from pytest_evalarc.model.transcript import Load, Offered, ToolCall, Transcript
 from pytest_evalarc.model.trial import SkillFacts
 from pytest_evalarc.treatments.protocol import Evidence, Staged
 from pytest_evalarc.treatments.skills import Skills
@@ -67,7 +67,7 @@ def tidy(tmp_path: Path) -> Plugin:
 
 @pytest.fixture
 def staged(tidy: Plugin, layout: RunLayout) -> Staged:
-    return SKILLS.stage(task(tidy), NEEDS, layout)
+    return SKILLS.stage(task(tidy), NEEDS, layout, env={})
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -90,7 +90,7 @@ def test_every_skill_of_the_plugins_is_copied_exactly(
 
 def test_skills_land_where_the_client_looks_for_them(tidy: Plugin, layout: RunLayout) -> None:
     """A folder that another client reads would leave this one untreated."""
-    staged = SKILLS.stage(task(tidy), Needs(skill_folder=".claude/skills"), layout)
+    staged = SKILLS.stage(task(tidy), Needs(skill_folder=".claude/skills"), layout, env={})
 
     assert (layout.project / ".claude/skills/tidy/SKILL.md").is_file()
     assert not (layout.project / ".agents").exists()
@@ -103,7 +103,7 @@ def test_noise_is_offered_beside_the_task_s_own_plugins(
     """A skill that is found alone may be lost among others: that is what noise measures."""
     noise = plugin(tmp_path, "garden", "mow")
 
-    staged = SKILLS.stage(task(tidy), NEEDS, layout, noise=(noise,))
+    staged = SKILLS.stage(task(tidy), NEEDS, layout, env={}, noise=(noise,))
 
     assert set(staged.planned) == {"mow", "tidy", "wash"}
     SKILLS.verify(staged)
@@ -118,7 +118,7 @@ def test_a_plugin_that_is_one_skill_is_offered_under_its_name(
     (root / "SKILL.md").write_text("# Solo\n")
     (root / "SKILL.md").chmod(0o640)
 
-    staged = SKILLS.stage(task(Plugin(name="solo", root=root)), NEEDS, layout)
+    staged = SKILLS.stage(task(Plugin(name="solo", root=root)), NEEDS, layout, env={})
 
     assert contents(staged.skill_dir) == {"solo/SKILL.md": (b"# Solo\n", 0o640)}
 
@@ -131,7 +131,7 @@ def test_two_plugins_with_one_skill_folder_are_refused_by_name(
     other = plugin(tmp_path, "other", second)
 
     with pytest.raises(SetupError) as caught:
-        SKILLS.stage(task(tidy, other), NEEDS, layout)
+        SKILLS.stage(task(tidy, other), NEEDS, layout, env={})
 
     assert caught.value.where == "plugins house and other"
     assert not (layout.project / ".agents").exists()
@@ -142,7 +142,7 @@ def test_a_skill_folder_that_is_no_name_is_refused(tmp_path: Path, layout: RunLa
     odd = plugin(tmp_path, "house", "my skill")
 
     with pytest.raises(SetupError, match="whose folder is no name: my skill"):
-        SKILLS.stage(task(odd), NEEDS, layout)
+        SKILLS.stage(task(odd), NEEDS, layout, env={})
 
 
 def test_caches_beside_a_skill_s_scripts_are_not_part_of_it(
@@ -153,7 +153,7 @@ def test_caches_beside_a_skill_s_scripts_are_not_part_of_it(
     (tidy.root / "skills" / cache.parent).mkdir()
     (tidy.root / "skills" / cache).touch()
 
-    staged = SKILLS.stage(task(tidy), NEEDS, layout)
+    staged = SKILLS.stage(task(tidy), NEEDS, layout, env={})
     assert not (staged.skill_dir / cache.parent).exists()
     (staged.skill_dir / cache.parent).mkdir()
     (staged.skill_dir / cache).touch()
@@ -170,19 +170,19 @@ def test_both_arms_are_refused_when_something_is_there_before(
     layout: RunLayout, path: str, treated: bool
 ) -> None:
     """A baseline with the skill, or an arm with the operator's hooks, makes the delta fiction."""
-    SKILLS.prelaunch(layout, NEEDS, treated=treated)
+    SKILLS.prelaunch(layout, NEEDS, treated=treated, env={})
     file = layout.root / path
     file.parent.mkdir(parents=True)
     file.touch()
 
     with pytest.raises(SetupError):
-        SKILLS.prelaunch(layout, NEEDS, treated=treated)
+        SKILLS.prelaunch(layout, NEEDS, treated=treated, env={})
 
 
 def test_staging_twice_is_refused(staged: Staged, tidy: Plugin, layout: RunLayout) -> None:
     """The emptiness check belongs to the copy: what it found is what the result says."""
     with pytest.raises(SetupError, match="must be empty before the client starts"):
-        SKILLS.stage(task(tidy), NEEDS, layout)
+        SKILLS.stage(task(tidy), NEEDS, layout, env={})
 
 
 def write(path: str) -> Callable[[Path], object]:
@@ -233,20 +233,25 @@ def test_a_skill_with_a_link_in_it_cannot_be_staged_unnoticed(
     """A link is never copied, so the client would be offered less than the author wrote."""
     (tidy.root / "skills/tidy/link").symlink_to("SKILL.md")
 
-    staged = SKILLS.stage(task(tidy), NEEDS, layout)
+    staged = SKILLS.stage(task(tidy), NEEDS, layout, env={})
 
     with pytest.raises(SetupError, match="tidy: is not what the plugins planned"):
         SKILLS.verify(staged)
 
 
-def test_the_baseline_has_no_skills_and_what_its_client_lists_is_unplanned() -> None:
-    """A skill in the baseline voids the comparison, wherever it came from."""
-    listing = Transcript(events=1, interpreted=True, listed_skills=("tidy",))
+def test_the_baseline_has_no_skills_and_what_changed_in_its_configuration_is_told() -> None:
+    """Nothing was put in place, so nothing of it can be gone."""
+    changed = ("home/.claude/settings.json: hooks was added",)
 
-    evidence = SKILLS.collect(None, RunLayout(root=Path("/nowhere")), listing)
+    evidence = SKILLS.collect(None, RunLayout(root=Path("/nowhere")), QUIET, config=changed)
 
-    assert evidence.config_changes == ()
-    assert evidence.unplanned == ("tidy",)
+    assert (evidence.planned, evidence.found) == ({}, {})
+    assert evidence.config_changes == changed
+
+
+def test_a_session_may_list_the_planned_skills_and_nothing_more(staged: Staged) -> None:
+    """What a client lists beyond that is of another arm, or of the operator."""
+    assert staged.offers == Offered(skills=("tidy", "wash"))
 
 
 def test_all_expectations_of_an_ideal_session_pass(staged: Staged, layout: RunLayout) -> None:

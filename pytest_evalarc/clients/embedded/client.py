@@ -14,7 +14,7 @@ from pytest_evalarc import __version__
 from pytest_evalarc.clients.protocol import ClientBase, Needs, Plays, Script, Watcher
 from pytest_evalarc.errors import InfrastructureError, UsageError
 from pytest_evalarc.files.tree import write_tree
-from pytest_evalarc.isolation.command import Command, Exit
+from pytest_evalarc.isolation.command import Command, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import TaskBrief
 
@@ -94,6 +94,8 @@ class Embedded(ClientBase):
         model: str | None,  # noqa: ARG002
         settings: JsonObject,  # noqa: ARG002
         script: Script | None,
+        plugins: tuple[Path, ...] = (),  # noqa: ARG002
+        confinement: Policy | None = None,  # noqa: ARG002
     ) -> Command:
         """Return the player's command, with the script on its stdin.
 

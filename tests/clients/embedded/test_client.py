@@ -111,10 +111,10 @@ def test_what_is_staged_is_the_program_that_is_launched(tmp_path: Path) -> None:
 def test_a_label_configures_nothing_but_settings() -> None:
     """A command that nothing heeds would stand in the plan as if it had run."""
     client = replay()
-    facts = {"command": (), "key_env": None, "model": "m", "settings": {"recording": "old"}}
+    facts = {"command": (), "key_env": (), "model": "m", "settings": {"recording": "old"}}
 
     assert client.configured("friday", **facts) is client
-    for key, value in (("command", ("agent",)), ("key_env", "MY_KEY")):
+    for key, value in (("command", ("agent",)), ("key_env", ("MY_KEY",))):
         with pytest.raises(UsageError, match=f"client friday: is replay, which takes no {key}"):
             client.configured("friday", **{**facts, key: value})
 
