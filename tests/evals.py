@@ -35,8 +35,8 @@ from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.batch import Batch, Parts
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import make_plan, planned_treatment
-from pytest_evalarc.runs.request import ClientLabel, Request
 from pytest_evalarc.runs.prepare import Trial
+from pytest_evalarc.runs.request import ClientLabel, Request
 from pytest_evalarc.runs.trial import cancelled, run_trial
 from pytest_evalarc.tasks.load import load_task
 
