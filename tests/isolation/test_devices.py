@@ -139,4 +139,4 @@ def test_a_submission_cannot_take_a_device_from_the_machine(
     assert ran.stdout == b"600\n"
     assert Path("/dev/full").stat().st_mode == before.st_mode
     assert Path("/dev/full").stat().st_ctime_ns == before.st_ctime_ns
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("pytest-evalarc-dev-*")) == []
