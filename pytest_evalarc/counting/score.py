@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pytest_evalarc.counting.validity import infrastructure_fault, verdict_of
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.audit import DimensionScore, Evaluation
 from pytest_evalarc.model.base import SCHEMA_VERSION
-from pytest_evalarc.model.candidate import EvaluationDoc, Made
 from pytest_evalarc.model.grading import CheckRow, Grading
 from pytest_evalarc.model.task import TaskRef
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.candidate import EvaluationDoc, Made
 
 CaseKey: TypeAlias = tuple[str, int | None]
 """A check and the seed that it ran with; None for a hidden test."""
@@ -89,6 +91,8 @@ def evaluation_document(
     Raises:
         DocumentError: The rows or the weights are not those of the checks.
     """
+    from pytest_evalarc.model.candidate import EvaluationDoc
+
     evaluation = evaluate(task, grading, checks, weights)
     facts = {name: getattr(evaluation, name) for name in type(evaluation).model_fields}
     return EvaluationDoc(

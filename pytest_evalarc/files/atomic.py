@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_evalarc.files.strict import dumps
+from pytest_evalarc.files.strict import document_bytes
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.base import Model
@@ -44,7 +44,7 @@ def write_model(path: Path, model: Model) -> None:
     Raises:
         OSError: The file could not be written; nothing is left behind.
     """
-    write_atomic(path, dumps(model.to_json()))
+    write_atomic(path, document_bytes(model))
 
 
 def _sync_folder(folder: Path) -> None:

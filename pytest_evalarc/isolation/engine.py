@@ -152,7 +152,7 @@ class Engine:
             *("--workdir", str(command.cwd), "--entrypoint", ""),
             *_environment(command.env),
             ready.image_id,
-            *("/bin/sh", "-c", _INIT, "init", *command.argv),
+            *("/bin/sh", "-c", _INIT, "init", *command.by_shell()),
         )
         is_podman = ready.abilities.is_podman
         return Wrapped(

@@ -1,7 +1,7 @@
 """Limits of a process tree: control groups where they can be written, rlimits elsewhere.
 
-A limit is applied by a short shell prefix that puts itself under it and then becomes the command,
-so no process of the tree ever runs outside, and no code runs between fork and exec of the harness.
+A limit is applied by a shell that puts itself under it and then becomes the command, so nothing of
+the command ever runs outside, and no code runs between fork and exec of the harness.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ FILE_BLOCK_BYTES = 512
 SWAP_FILES = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 """There where the kernel counts swap: memory is then refused rather than paged out."""
 
-_JOIN = (
-    'ulimit -c 0; [ "$1" = - ] || ulimit -f "$1"; [ "$2" = - ] || ulimit -d "$2"; shift 2; '
-    'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
-)
+_OOM_FILES = {"cgroup-v1": "memory.oom_control", "cgroup-v2": "memory.events"}
+
+_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +92,8 @@ class Group:
     def __init__(self, place: Hierarchy, name: str) -> None:
         self._version = place.version
         self._folders = {key: parent / name for key, parent in place.parents.items()}
+        self._oom_file = self._file("memory", _OOM_FILES[place.version])
+        self._count_file = self._file("pids", "pids.current")
         for folder in self._folders.values():
             folder.mkdir(exist_ok=True)
         groups = sorted(set(self._folders.values()))
@@ -118,6 +119,10 @@ class Group:
             self._write("pids", "pids.max", str(limits.processes + SANDBOX_PROCESSES + dead))
         self._limits, self._dead = limits, dead
         self._oom_kills = self._count_oom_kills()
+
+    def _file(self, controller: str, name: str) -> str | None:
+        folder = self._folders.get(controller)
+        return None if folder is None else str(folder / name)
 
     def _write(self, controller: str, file: str, value: str) -> None:
         folder = self._folders.get(controller)
@@ -157,22 +162,18 @@ class Group:
     @property
     def is_empty(self) -> bool:
         """Whether no process is left in the group."""
-        return not any(_has_content(entrance) for entrance in self.entrances)
+        return not any(_content(entrance) for entrance in self.entrances)
 
     def _count_processes(self) -> int:
-        folder = self._folders.get("pids")
-        return int((folder / "pids.current").read_text("ascii")) if folder is not None else 0
+        return int(_content(self._count_file)) if self._count_file is not None else 0
 
     def _count_oom_kills(self) -> int:
-        folder = self._folders.get("memory")
-        if folder is None:
-            return 0
-        file = "memory.oom_control" if self._version == "cgroup-v1" else "memory.events"
-        with contextlib.suppress(OSError, ValueError):
-            for line in (folder / file).read_text("ascii").splitlines():
-                key, _, value = line.partition(" ")
-                if key == "oom_kill":
-                    return int(value)
+        if self._oom_file is not None:
+            with contextlib.suppress(OSError, ValueError):
+                for line in _content(self._oom_file).splitlines():
+                    key, _, value = line.partition(b" ")
+                    if key == b"oom_kill":
+                        return int(value)
         return 0
 
     @property
@@ -187,11 +188,12 @@ class Group:
                 folder.rmdir()
 
 
-def _has_content(file: Path) -> bool:
-    # Asked of several files at both ends of every process: no buffer, no more than one byte.
+def _content(file: str | Path) -> bytes:
+    """Return what a file of the kernel says, which is little."""
+    # Asked of several files at both ends of every process, so without a buffer.
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return bool(os.read(descriptor, 1))
+        return os.read(descriptor, 4096)
     finally:
         os.close(descriptor)
 
@@ -271,45 +273,54 @@ def _pool(pid: int) -> GroupPool | None:  # noqa: ARG001 - a forked child needs 
 
 @dataclass(frozen=True, kw_only=True)
 class Limited:
-    """A command under its limits."""
+    """A command in its control group, if there are any."""
 
     argv: tuple[str, ...]
     ran_out_of_memory: Callable[[], bool]
     release: Callable[[], None]
 
 
-def apply(argv: Sequence[str], limits: Limits, *, reserved_mib: int = 0) -> Limited:
-    """Return the command with a prefix that puts it under its limits.
+def rlimits(limits: Limits, *, reserved_mib: int = 0) -> str:
+    """Return what a shell does to be under the limits of each process by itself.
 
     Args:
-        argv: The command; the prefix becomes it by exec, so its process id stays.
         limits: Applied as `enforced_by` says.
         reserved_mib: What the program maps and never fills: an rlimit, which cannot tell, counts
             it as memory, and is that much higher.
+    """
+    words = f"ulimit -c 0; ulimit -f {limits.disk_mib * MIB // FILE_BLOCK_BYTES}; "
+    if "memory" not in pool_controllers():
+        words += f"ulimit -d {(limits.memory_mib + reserved_mib) * 1024}; "
+    return words
+
+
+def in_group(argv: Sequence[str], limits: Limits) -> Limited:
+    """Return the command in a control group, which it joins unless its thread is in one.
+
+    Args:
+        argv: The command; a prefix becomes it by exec, so its process id stays.
+        limits: Applied as `enforced_by` says.
 
     Raises:
         InfrastructureError: A control group that should be writable is not.
     """
     pool = _pool(os.getpid())
+    if pool is None:
+        return Limited(argv=tuple(argv), ran_out_of_memory=bool, release=lambda: None)
     own = _thread.group if _thread.limits == limits else None
-    group = own or (pool.take(limits) if pool is not None else None)
-    entrances = group.entrances if group is not None and own is None else ()
     if own is not None:
         _set_again(own, limits)
-    by_group = "memory" in pool_controllers()
-    prefix = (
-        *("/bin/sh", "-c", _JOIN, "limits"),
-        str(limits.disk_mib * MIB // FILE_BLOCK_BYTES),
-        "-" if by_group else str((limits.memory_mib + reserved_mib) * 1024),
-        *(str(path) for path in entrances),
-        "--",
-    )
-    if pool is None or group is None:
-        return Limited(argv=(*prefix, *argv), ran_out_of_memory=bool, release=lambda: None)
+        return Limited(
+            argv=tuple(argv),
+            ran_out_of_memory=lambda: own.ran_out_of_memory,
+            release=lambda: None,
+        )
+    group = pool.take(limits)
+    entrances = (str(path) for path in group.entrances)
     return Limited(
-        argv=(*prefix, *argv),
+        argv=("/bin/sh", "-c", _JOIN, "join", *entrances, "--", *argv),
         ran_out_of_memory=lambda: group.ran_out_of_memory,
-        release=lambda: None if own is not None else pool.give_back(group),
+        release=lambda: pool.give_back(group),
     )
 
 

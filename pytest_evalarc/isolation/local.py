@@ -22,7 +22,8 @@ class Local(HostPrograms):
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:
         """Return the command as it is, under its limits; reads and writes are not confined."""
-        limited = limiting.apply(command.argv, policy.limits, reserved_mib=policy.reserved_mib)
+        first = limiting.rlimits(policy.limits, reserved_mib=policy.reserved_mib)
+        limited = limiting.in_group(command.by_shell(first), policy.limits)
         return Wrapped(
             argv=limited.argv,
             cwd=command.cwd,

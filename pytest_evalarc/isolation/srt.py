@@ -133,8 +133,10 @@ class Srt(HostPrograms):
             private.fill(settings, _bwrap_script(programs.bwrap, devices))
             limits = _with_own(policy.limits)
             reserved_mib = policy.reserved_mib + RESERVED_MIB
-            argv = _argv(command, programs, private, settings)
-            limited = limiting.apply(argv, limits, reserved_mib=reserved_mib)
+            # They hold for srt itself as well, so the shell that sets them stands around it.
+            whole = replace(command, argv=_argv(command, programs, private, settings), ready=None)
+            first = limiting.rlimits(limits, reserved_mib=reserved_mib)
+            limited = limiting.in_group(whole.by_shell(first), limits)
             undo.callback(limited.release)
             failing.pop_all()
         return Wrapped(
@@ -294,7 +296,7 @@ def _argv(
         *deadline,
         *(str(programs.env), "-C", str(command.cwd)),
         *(("NO_PROXY=", "no_proxy=") if through_proxy else ()),
-        *command.argv,
+        *command.by_shell(),
     )
 
 

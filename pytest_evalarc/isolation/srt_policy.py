@@ -17,7 +17,8 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.isolation.bwrap import SYSTEM_FILES, SYSTEM_FOLDERS
+from pytest_evalarc.isolation import etc
+from pytest_evalarc.isolation.bwrap import SYSTEM_FOLDERS
 from pytest_evalarc.isolation.command import Policy
 from pytest_evalarc.model.base import Model
 
@@ -96,7 +97,7 @@ def filesystem_of(policy: Policy, *, needed: Iterable[Path] = ()) -> Filesystem:
 def _system() -> Iterator[str]:
     """Yield what every process may read without being told so."""
     folders = (f"/{name}" for name in SYSTEM_FOLDERS)
-    files = (f"/etc/{name}" for name in (*SYSTEM_FILES, *CERTIFICATES))
+    files = (f"/etc/{name}" for name in (*etc.NAMES, *CERTIFICATES))
     for path in map(Path, (*folders, *files)):
         # A link is there by itself where its folder is; elsewhere srt could not show it.
         if path.exists() and not path.is_symlink():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ from functools import partial
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Ended, Exit, Wrapped
 from pytest_evalarc.isolation.interrupts import held_back
+from pytest_evalarc.isolation.readiness import Readiness
 from pytest_evalarc.isolation.tree import start_tree
 
 CHUNK_BYTES = 1 << 16
@@ -64,9 +64,9 @@ class Running:
         self._closes_input = False
         self._watches_reading = False
         self._open_outputs = 0
+        self._ready = Readiness()
         self._tree = start_tree(wrapped)
         self._process = self._tree.process
-        self._selector = selectors.DefaultSelector()
         try:
             self._watch()
         except BaseException:
@@ -81,16 +81,19 @@ class Running:
         ):
             if stream is None:  # pragma: no cover - both are pipes.
                 continue
-            os.set_blocking(stream.fileno(), False)
-            read = partial(self._read_output, stream.fileno(), capture)
-            self._selector.register(stream, selectors.EVENT_READ, read)
+            output = stream.fileno()
+            os.set_blocking(output, False)
+            self._ready.watch_reading(output, partial(self._read_output, output, capture))
             self._open_outputs += 1
         if self._process.stdin is not None:
-            os.set_blocking(self._process.stdin.fileno(), False)
+            self._stdin = self._process.stdin.fileno()
+            os.set_blocking(self._stdin, False)
         self._exit_fd = _open_exit_fd(self._process.pid)
         if self._exit_fd is not None:
-            self._selector.register(self._exit_fd, selectors.EVENT_READ, self._close_exit_fd)
+            self._ready.watch_reading(self._exit_fd, self._close_exit_fd)
 
+    _stdin: int | None = None
+    """None once it is closed."""
     _exit_fd: int | None = None
 
     @property
@@ -101,7 +104,8 @@ class Running:
     @property
     def has_ended(self) -> bool:
         """Whether the outermost process has ended; its pipes may still hold bytes."""
-        return self._tree.has_ended
+        # As long as the last `pump` has not been told of it there is no need to ask.
+        return self._exit_fd is None and self._tree.has_ended
 
     @property
     def output_bytes(self) -> int:
@@ -115,14 +119,14 @@ class Running:
         import fcntl
         import termios
 
-        stdin, held = self._process.stdin, b""
-        if stdin is not None and not stdin.closed:
+        held = b""
+        if self._stdin is not None:
             with contextlib.suppress(OSError):
-                held = fcntl.ioctl(stdin.fileno(), termios.FIONREAD, bytes(_INT_BYTES))
+                held = fcntl.ioctl(self._stdin, termios.FIONREAD, bytes(_INT_BYTES))
         return len(self._input) + int.from_bytes(held, sys.byteorder)
 
     def watch_reading(self) -> bool:
-        """Let `pump` end as soon as all that was fed has been read; whether that is possible.
+        """Let `feed` be able to tell when all has been read; return whether that is possible.
 
         A pipe of a single page has room for more only when it is empty, and the system tells of
         room. Elsewhere who wants to know must ask again and again.
@@ -130,11 +134,10 @@ class Running:
         import fcntl
         import resource
 
-        stdin = self._process.stdin
-        if stdin is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
+        if self._stdin is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
             with contextlib.suppress(OSError):
                 page = resource.getpagesize()
-                size = fcntl.fcntl(stdin.fileno(), fcntl.F_SETPIPE_SZ, page)
+                size = fcntl.fcntl(self._stdin, fcntl.F_SETPIPE_SZ, page)
                 self._watches_reading = size == page
         return self._watches_reading
 
@@ -142,23 +145,26 @@ class Running:
         """Show each further chunk of stdout to a function."""
         self._on_stdout = see
 
-    def feed(self, data: bytes, *, close: bool = False) -> None:
-        """Queue bytes for stdin; `close` ends the stream after them."""
+    def feed(self, data: bytes, *, close: bool = False, tells: bool = False) -> None:
+        """Write bytes to stdin, and queue those for which there is no room yet.
+
+        Args:
+            data: What is written.
+            close: Whether the stream ends after it.
+            tells: Whether `pump` ends also when all of it has been read, as `watch_reading` lets
+                it.
+        """
         self._input += data
         self._closes_input = self._closes_input or close
-        stdin = self._process.stdin
-        if stdin is None or stdin.closed:
+        if self._stdin is None:
             return
-        if not self._input and self._closes_input:
-            self._close_input()
-        elif stdin not in self._selector.get_map():
-            self._selector.register(stdin, selectors.EVENT_WRITE, self._write_input)
+        self._write_input()
+        if tells and self._watches_reading and self._stdin is not None and not self._input:
+            self._ready.watch_writing(self._stdin, self._write_input)
 
     def pump(self, timeout_s: float) -> None:
         """Move bytes both ways until something happened or the time is over."""
-        for key, _ in self._selector.select(max(0.0, min(timeout_s, POLL_S))):
-            act: Callable[[], None] = key.data
-            act()
+        self._ready.wait(min(timeout_s, POLL_S))
         self._tree.look()
 
     def _read_output(self, stream: int, capture: Capture) -> None:
@@ -167,7 +173,7 @@ class Running:
         except BlockingIOError:
             return
         if not chunk:
-            self._selector.unregister(stream)
+            self._ready.forget(stream)
             self._open_outputs -= 1
             return
         self.last_output_s = time.monotonic()
@@ -176,35 +182,36 @@ class Running:
             self._on_stdout(chunk)
 
     def _write_input(self) -> None:
-        stdin = self._process.stdin
-        if stdin is None:  # pragma: no cover - it is a pipe.
+        """Write what is queued as far as there is room, and watch for more room if it must."""
+        stdin = self._stdin
+        if stdin is None:
             return
+        written = 0
         try:
-            written = os.write(stdin.fileno(), self._input[:CHUNK_BYTES]) if self._input else 0
+            written = os.write(stdin, self._input[:CHUNK_BYTES]) if self._input else 0
         except BlockingIOError:
-            return
+            pass
         except OSError:
             # Nobody reads any more: what is left over is the reader's loss.
             written = len(self._input)
             self._closes_input = True
         del self._input[:written]
         if self._input:
-            return
-        if self._closes_input:
+            self._ready.watch_writing(stdin, self._write_input)
+        elif self._closes_input:
             self._close_input()
-        elif not (written and self._watches_reading):
-            self._selector.unregister(stdin)
+        else:
+            self._ready.forget(stdin)
 
     def _close_input(self) -> None:
-        stdin = self._process.stdin
-        if stdin is not None and stdin in self._selector.get_map():
-            self._selector.unregister(stdin)
-        if stdin is not None:
-            stdin.close()
+        if self._stdin is not None and self._process.stdin is not None:
+            self._ready.forget(self._stdin)
+            self._process.stdin.close()
+            self._stdin = None
 
     def _close_exit_fd(self) -> None:
         if self._exit_fd is not None:
-            self._selector.unregister(self._exit_fd)
+            self._ready.forget(self._exit_fd)
             os.close(self._exit_fd)
             self._exit_fd = None
 
@@ -241,7 +248,6 @@ class Running:
     def close(self) -> None:
         """Close every descriptor that is still open."""
         self._close_exit_fd()
-        self._selector.close()
         self._tree.close()
         self.stdout.close()
         self.stderr.close()

@@ -15,8 +15,6 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from pathlib import Path
 
-import psutil
-
 from pytest_evalarc.isolation import keeper
 from pytest_evalarc.isolation.command import Wrapped
 from pytest_evalarc.isolation.host import base_python
@@ -195,6 +193,8 @@ class NamespaceTree(Tree):
         """Send TERM to everything inside but the first process, which is the sandbox's own."""
         if self._first is None:
             return
+        import psutil
+
         with contextlib.suppress(psutil.Error):
             for process in psutil.Process(self._first).children(recursive=True):
                 with contextlib.suppress(psutil.Error):
@@ -233,6 +233,8 @@ class NamespaceTree(Tree):
             poll = select.poll()
             poll.register(self._first_fd, select.POLLIN)
             return bool(poll.poll(END_S * 1000))
+        import psutil
+
         until_s = time.monotonic() + END_S
         while psutil.pid_exists(first) and time.monotonic() < until_s:
             time.sleep(0.001)
@@ -262,6 +264,7 @@ def _popen(argv: tuple[str, ...], wrapped: Wrapped, inherited: int) -> subproces
     try:
         return subprocess.Popen(
             argv,
+            bufsize=0,
             cwd=wrapped.cwd,
             env=dict(wrapped.env),
             stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ from pytest_evalarc.errors import TaskProblems, UsageError
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.reporting.batch import read_evaluation
+from pytest_evalarc.reporting.candidates import read_evaluation
 from pytest_evalarc.runs.candidate import (
     candidate_digest,
     make_candidate_plan,

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalarc.counting.audit import assess
-from pytest_evalarc.counting.recount import require_agreement
 from pytest_evalarc.errors import DocumentError, SetupError, UsageError
-from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.isolation.command import Sandbox
@@ -24,13 +22,9 @@ from pytest_evalarc.model.audit import AuditPlan, ControlDoc, MutantAudit
 from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.model.transcript import Transcript
-from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.plugin.timeouts import TimedOut
-from pytest_evalarc.reporting.atif import trajectory_document
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
-from pytest_evalarc.runs.budget import Budget
 from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import (
@@ -40,12 +34,14 @@ from pytest_evalarc.runs.plan import (
     planned_client,
     planned_treatment,
 )
-from pytest_evalarc.runs.prepare import Trial
 from pytest_evalarc.runs.resume import require_same
-from pytest_evalarc.runs.trial import cancelled, read_transcript, run_trial
 
 if TYPE_CHECKING:
+    from pytest_evalarc.model.transcript import Transcript
+    from pytest_evalarc.model.trial import PlanDoc, TrialResult
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+    from pytest_evalarc.runs.budget import Budget
+    from pytest_evalarc.runs.prepare import Trial
     from pytest_evalarc.treatments.protocol import Treatment
 
 TRAJECTORY = "trajectory.json"
@@ -54,7 +50,11 @@ NOBODYS_FAULT = {"not_reached", "budget"}
 
 
 class Runs:
-    """One process's trials and controls: each produced once, whichever process asks first."""
+    """One process's trials and controls: each produced once, whichever process asks first.
+
+    What trials alone need is imported with the first one: a quick audit would wait for it longer
+    than for some of its controls.
+    """
 
     def __init__(self, evals: EvalSession) -> None:
         self.documents = Documents()
@@ -88,6 +88,10 @@ class Runs:
             UsageError: It cannot be run as asked, or the batch was planned otherwise.
             EditedError: The result that is there says otherwise than its own rows.
         """
+        from pytest_evalarc.counting.recount import require_agreement
+        from pytest_evalarc.model.trial import TrialResult
+        from pytest_evalarc.runs.trial import cancelled, run_trial
+
         self._check_plan(handle)
         self._keep_plan(handle)
         self._skip_beyond_budget(handle)
@@ -133,6 +137,8 @@ class Runs:
 
     @cached_property
     def _budget(self) -> Budget:
+        from pytest_evalarc.runs.budget import Budget
+
         request = self._evals.request
         return Budget(
             results=request.results,
@@ -174,6 +180,8 @@ class Runs:
 
         Once in a process: the plan of a large batch is large, and every trial needs it.
         """
+        from pytest_evalarc.model.trial import PlanDoc
+
         folder = self._evals.folders.trials(handle.task.name, handle.plan.client)
         if folder not in self._kept_plans:
             self._evals.folders.open_results(folder)
@@ -182,6 +190,8 @@ class Runs:
             self._kept_plans.add(folder)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
+        from pytest_evalarc.runs.prepare import Trial
+
         session = self._evals.session_sandbox(handle.plan.label)
         return Trial(
             plan=handle.plan.document,
@@ -197,6 +207,8 @@ class Runs:
 
     def transcript(self, handle: TrialHandle) -> Transcript:
         """Return a trial's transcript, read again from its result folder."""
+        from pytest_evalarc.runs.trial import read_transcript
+
         handle.result  # noqa: B018 - asking is what makes the stream be there.
         return read_transcript(self._trial(handle, self._evals.default_sandbox))
 
@@ -284,6 +296,9 @@ class Runs:
                 yield problem
 
     def _settle(self, begun: Path) -> None:
+        from pytest_evalarc.model.trial import PlanDoc, TrialResult
+        from pytest_evalarc.runs.trial import cancelled
+
         plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
         entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
         if entry is None:
@@ -317,6 +332,10 @@ class Runs:
 
 def _keep_trajectory(trial: Trial, result: TrialResult) -> None:
     """Write a session down in the form that other programs read, from what was kept of it."""
+    from pytest_evalarc.files.atomic import write_atomic
+    from pytest_evalarc.reporting.atif import trajectory_document
+    from pytest_evalarc.runs.trial import read_transcript
+
     # Without a session there is no stream, and the full disk that ended a trial may still be full.
     with contextlib.suppress(DocumentError, OSError):
         transcript = read_transcript(trial)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pytest_evalarc.counting.audit import assess
-from pytest_evalarc.counting.benchmark import count_each
-from pytest_evalarc.counting.recount import require_agreement
-from pytest_evalarc.counting.score import evaluation_document
 from pytest_evalarc.errors import DocumentError
-from pytest_evalarc.files.strict import loads, read_model
-from pytest_evalarc.model.audit import Audit, AuditPlan, ControlDoc
-from pytest_evalarc.model.benchmark import Benchmark
-from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
-from pytest_evalarc.model.grading import Grading
-from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.files.strict import loads
 from pytest_evalarc.reporting.documents import write_whole
-from pytest_evalarc.reporting.regrade import RegradeReport
-from pytest_evalarc.runs.budget import kept_back
 from pytest_evalarc.runs.folders import Folders
+
+if TYPE_CHECKING:
+    from pytest_evalarc.model.audit import Audit
+    from pytest_evalarc.model.benchmark import Benchmark
+    from pytest_evalarc.model.candidate import EvaluationDoc
+    from pytest_evalarc.reporting.regrade import RegradeReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +46,19 @@ def write_documents(folders: Folders) -> Documents:
     evaluations: list[tuple[EvaluationDoc, Path]] = []
     problems: list[DocumentError] = []
     for plan in sorted(folders.results.glob(f"*/*/{folders.batch}/plan.json")):
+        folder = plan.parent
         try:
-            if _is_unfinished_candidate(plan.parent):
-                continue
-            document, path = write_document(plan.parent)
+            match _kind(folder):
+                case "audit":
+                    audits.append(_write_audit(folder))
+                case "candidate":
+                    # One that was planned and then not graded, its item has told.
+                    if (folder / "grading.json").exists():
+                        evaluations.append(_write_evaluation(folder))
+                case "trials":
+                    benchmarks.append(_write_benchmark(folder))
         except DocumentError as problem:
             problems.append(problem)
-            continue
-        match document:
-            case Audit():
-                audits.append((document, path))
-            case EvaluationDoc():
-                evaluations.append((document, path))
-            case Benchmark():
-                benchmarks.append((document, path))
     return Documents(
         benchmarks=tuple(benchmarks),
         audits=tuple(audits),
@@ -82,95 +75,36 @@ def write_document(folder: Path) -> tuple[Benchmark | Audit | EvaluationDoc, Pat
     """
     match _kind(folder):
         case "audit":
-            audit = read_audit(folder)
-            return audit, write_whole(folder / "audit.json", audit)
+            return _write_audit(folder)
         case "candidate":
-            evaluation = read_evaluation(folder)
-            return evaluation, write_whole(folder / "evaluation.json", evaluation)
+            return _write_evaluation(folder)
         case "trials":
-            benchmark = read_benchmark(folder)
-            return benchmark, write_whole(folder / "benchmark.json", benchmark)
+            return _write_benchmark(folder)
 
 
-def read_benchmark(folder: Path) -> Benchmark:
-    """Return what the results in a folder add up to; a function of its files alone.
-
-    Args:
-        folder: Holds plan.json and a folder for each trial.
-
-    Raises:
-        DocumentError: A document cannot be read, does not belong to the plan, or says otherwise
-            than its own rows.
-    """
-    plan = read_model(folder / "plan.json", PlanDoc)
-    return count_each(plan, _results(folder, plan), kept_back=kept_back(folder, plan))
+# Each kind is imported when there is one: most batches hold one kind, and the schemas of all
+# take as long to make as many a task takes to be audited.
 
 
-def _results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:
-    """Yield the results that are there, one at a time: a batch may have thousands."""
-    for entry in plan.trials:
-        path = folder / entry.folder / "result.json"
-        if path.exists():
-            result = read_model(path, TrialResult)
-            require_agreement(result, where=str(path))
-            yield entry.folder, result
+def _write_audit(folder: Path) -> tuple[Audit, Path]:
+    from pytest_evalarc.reporting.audits import read_audit
+
+    audit = read_audit(folder)
+    return audit, write_whole(folder / "audit.json", audit)
 
 
-def read_audit(folder: Path) -> Audit:
-    """Return what the controls in a folder show; a function of its files alone.
+def _write_evaluation(folder: Path) -> tuple[EvaluationDoc, Path]:
+    from pytest_evalarc.reporting.candidates import read_evaluation
 
-    Args:
-        folder: Holds plan.json, and below `rows/` a document for each control.
-
-    Raises:
-        DocumentError: A document cannot be read, or does not belong to the plan.
-    """
-    plan = read_model(folder / "plan.json", AuditPlan)
-    rows = sorted((folder / "rows").glob("*.json"))
-    return assess(plan, {path.stem: _control(path, plan) for path in rows})
+    evaluation = read_evaluation(folder)
+    return evaluation, write_whole(folder / "evaluation.json", evaluation)
 
 
-def _control(path: Path, plan: AuditPlan) -> Grading:
-    document = read_model(path, ControlDoc)
-    if (document.control, document.task) != (path.stem, plan.task):
-        raise DocumentError(
-            str(path),
-            f"is of control {document.control!r} of task {document.task.name}",
-            "it belongs to another audit, or was edited",
-        )
-    return document.grading
+def _write_benchmark(folder: Path) -> tuple[Benchmark, Path]:
+    from pytest_evalarc.reporting.benchmarks import read_benchmark
 
-
-def read_evaluation(folder: Path) -> EvaluationDoc:
-    """Return what the grading of a candidate says; a function of its folder's files alone.
-
-    Args:
-        folder: Holds plan.json and grading.json.
-
-    Raises:
-        DocumentError: A document cannot be read, or does not belong to the plan.
-    """
-    plan = read_model(folder / "plan.json", CandidatePlan)
-    path = folder / "grading.json"
-    document = read_model(path, CandidateDoc)
-    grading = document.grading
-    is_other = grading.cause is None and grading.submission_sha256 != plan.candidate_sha256
-    if document.task != plan.task or is_other:
-        problem = f"is of another candidate or task {document.task.name}"
-        raise DocumentError(str(path), problem, "it belongs to another batch, or was edited")
-    return evaluation_document(
-        grading,
-        batch=plan.batch,
-        made=document.made,
-        task=plan.task,
-        checks=plan.checks,
-        weights=plan.weights,
-    )
-
-
-def _is_unfinished_candidate(folder: Path) -> bool:
-    """Whether a candidate was planned and then not graded, which its item has told."""
-    return _kind(folder) == "candidate" and not (folder / "grading.json").exists()
+    benchmark = read_benchmark(folder)
+    return benchmark, write_whole(folder / "benchmark.json", benchmark)
 
 
 def _kind(folder: Path) -> Literal["audit", "candidate", "trials"]:

@@ -29,7 +29,7 @@ from pytest_evalarc.model.comparison import Comparison
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import TrialResult
-from pytest_evalarc.reporting.batch import read_benchmark
+from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.reporting.regrade import read_regrade, require_same_trial
 
 M = TypeVar("M", bound=Model)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import InfrastructureError, SetupError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
@@ -24,7 +24,10 @@ from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.folders import Folders
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.request import Request
-from pytest_evalarc.treatments.protocol import Treatment
+
+if TYPE_CHECKING:
+    from pytest_evalarc.clients.protocol import Client
+    from pytest_evalarc.treatments.protocol import Treatment
 
 UNBOUND = ("local", "exploratory")
 """Sandboxes that promise nothing, so nothing of them can be proven."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from pytest_evalarc.errors import DocumentError
-from pytest_evalarc.files.strict import dumps, loads, read_model
+from pytest_evalarc.files.strict import document_bytes, dumps, loads, read_model
 from pytest_evalarc.model.base import Model
 from pytest_evalarc.model.plain import PART_OF_DOCUMENTS
 
@@ -204,6 +204,23 @@ class Free(Model):
 
     schema_version: str = "1.0"
     value: JsonValue
+
+
+@given(value=json_values)
+def test_the_short_way_of_writing_says_what_the_long_way_says(value: JsonValue) -> None:
+    """The two differ in speed alone, and in how some very small numbers are spelt."""
+    document = Free(value=value)
+
+    written = document_bytes(document)
+
+    assert loads(written, where="short") == loads(dumps(document.to_json()), where="long")
+
+
+def test_a_document_with_a_lone_surrogate_is_written_all_the_same() -> None:
+    """The short way knows no remedy for it."""
+    written = document_bytes(Free(value="x\ud835"))
+
+    assert written == '{\n  "schema_version": "1.0",\n  "value": "x\ufffd"\n}\n'.encode()
 
 
 @given(value=json_values)

@@ -335,7 +335,7 @@ def test_a_planted_symbolic_link_leads_outside_where_nothing_guards(
     point = box / "inner" / "made"
     version = Bwrap().record(Limits()).version or ""
     is_led = tuple(int(part) for part in version.split(".")[:2]) < (0, 12)
-    unguarded = [(box, "write"), (point, "deny")]
+    unguarded = [(str(box), "write"), (str(point), "deny")]
     monkeypatch.setattr(bwrap, "_effective", lambda _policy: unguarded)
 
     inside("true")

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from pytest_evalarc.errors import InfrastructureError
-from pytest_evalarc.isolation.command import Policy
+from pytest_evalarc.isolation.command import Command, Policy
 
 
 @pytest.mark.parametrize("field", ["read", "deny_read", "write"])
@@ -66,3 +67,34 @@ def test_a_writable_folder_below_a_readable_one_is_fine(tmp_path: Path) -> None:
 def test_the_same_folder_may_be_denied_and_writable(tmp_path: Path) -> None:
     """A user's denial of a folder that a trial needs must be heard, not crash."""
     assert Policy(write=(tmp_path,), deny_read=(tmp_path,)).deny_read == (tmp_path,)
+
+
+def test_a_command_with_nothing_to_do_before_it_needs_no_shell() -> None:
+    """Every program that is started on the way costs each of thousands of starts a millisecond."""
+    command = Command(argv=("program", "its argument"), cwd=Path("/"), env={})
+
+    assert command.by_shell() == ("program", "its argument")
+
+
+def said_by_shell(command: Command, first: str = "") -> list[str]:
+    done = subprocess.run(
+        command.by_shell(first), stdout=subprocess.PIPE, text=True, env=command.env, check=False
+    )
+    return [*done.stdout.splitlines(), f"status {done.returncode}"]
+
+
+def test_one_shell_sets_limits_announces_the_program_and_becomes_it() -> None:
+    """What the announcement promises is that all that is ours to do has been done."""
+    shows = ("/bin/sh", "-c", 'ulimit -c; echo "$0 $*"; exit 3', "a name", "with spaces", "$HOME")
+    command = Command(argv=shows, cwd=Path("/"), env={}, ready="ready 'now'")
+
+    said = said_by_shell(command, "ulimit -c 0; ")
+
+    assert said == ["ready 'now'", "0", "a name with spaces $HOME", "status 3"]
+
+
+def test_a_program_that_is_not_there_is_never_announced() -> None:
+    """Otherwise its absence would be taken for something that the candidate did."""
+    command = Command(argv=("no-such-program",), cwd=Path("/"), env={}, ready="ready")
+
+    assert said_by_shell(command) == ["status 127"]

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.isolation.bwrap import Bwrap
-from pytest_evalarc.isolation.devices import NAMES, PREFIX, DevicePool, Devices, make_devices
+from pytest_evalarc.isolation.devices import NAMES, DevicePool, Devices, make_devices
 from tests.isolation.programs import run, shell
 from tests.needs import needs_bwrap
+
+NOBODY = 2**22 + 1
+"""No process has this id."""
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root owns the host's devices")
 
@@ -87,15 +90,13 @@ def test_a_sandbox_leaves_no_message_on_its_nodes() -> None:
 def test_nodes_that_a_killed_harness_left_are_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It could not do so itself; those of one that lives are its own."""
+    """It could not do so itself."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    nobody = 2**22 + 1
-    (tmp_path / f"{PREFIX}{nobody}-a").mkdir()
-    (tmp_path / f"{PREFIX}{os.getpid()}-b").mkdir()
+    (tmp_path / f"pytest-evalarc-dev-{NOBODY}-a").mkdir()
 
     DevicePool()
 
-    assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}{os.getpid()}-b"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nobody_else_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,4 +139,4 @@ def test_a_submission_cannot_take_a_device_from_the_machine(
     assert ran.stdout == b"600\n"
     assert Path("/dev/full").stat().st_mode == before.st_mode
     assert Path("/dev/full").stat().st_ctime_ns == before.st_ctime_ns
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("pytest-evalarc-dev-*")) == []

@@ -182,15 +182,15 @@ def test_what_a_thread_in_a_group_starts_need_not_join_one() -> None:
     other = Limits(memory_mib=128)
 
     inside, under_others = thread.run(
-        lambda: limiting.apply(("true",), thread.limits).argv,
-        lambda: limiting.apply(("true",), other).argv,
+        lambda: limiting.in_group(("true",), thread.limits).argv,
+        lambda: limiting.in_group(("true",), other).argv,
     )
 
     assert not [word for word in inside if word.endswith("cgroup.procs")]
     assert [word for word in under_others if word.endswith("cgroup.procs")]
     assert [
         word
-        for word in limiting.apply(("true",), thread.limits).argv
+        for word in limiting.in_group(("true",), thread.limits).argv
         if word.endswith("cgroup.procs")
     ]
 
@@ -446,9 +446,9 @@ def groups_of(pid: int) -> list[Path]:
 HARNESS = """
 import os, sys
 from pathlib import Path
-from pytest_evalarc.isolation.limits import apply, hierarchy
+from pytest_evalarc.isolation.limits import hierarchy, in_group
 from pytest_evalarc.model.task import Limits
-limited = apply(["true"], Limits())
+limited = in_group(["true"], Limits())
 limited.release()
 print(os.getpid(), flush=True)
 if sys.argv[1] == "die":

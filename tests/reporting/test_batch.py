@@ -21,8 +21,9 @@ from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
-from pytest_evalarc.reporting import batch
-from pytest_evalarc.reporting.batch import read_benchmark, write_document, write_documents
+from pytest_evalarc.reporting import benchmarks
+from pytest_evalarc.reporting.batch import write_document, write_documents
+from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.runs.plan import make_audit_plan, make_plan
 from pytest_evalarc.runs.request import ClientLabel
 from pytest_evalarc.runs.trial import cancelled
@@ -276,7 +277,7 @@ def test_results_are_counted_one_at_a_time(evals: Evals, monkeypatch: pytest.Mon
             most = max(most, sum(ref() is not None for ref in alive))
         return document
 
-    monkeypatch.setattr(batch, "read_model", watched)
+    monkeypatch.setattr(benchmarks, "read_model", watched)
 
     benchmark = read_benchmark(folder)
 

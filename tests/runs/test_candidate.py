@@ -12,7 +12,8 @@ from pytest_evalarc.errors import DocumentError, InfrastructureError
 from pytest_evalarc.files.strict import dumps
 from pytest_evalarc.grading.submission import keep, read_submission
 from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
-from pytest_evalarc.reporting.batch import read_evaluation, write_document, write_documents
+from pytest_evalarc.reporting.batch import write_document, write_documents
+from pytest_evalarc.reporting.candidates import read_evaluation
 from pytest_evalarc.runs.candidate import candidate_digest, make_candidate_plan, run_candidate
 from pytest_evalarc.runs.once import once
 from tests.evals import SOLUTION, Evals

@@ -19,7 +19,7 @@ from pytest_evalarc.errors import DocumentError, InfrastructureError, Submission
 from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.trial import TrialResult
-from pytest_evalarc.reporting.batch import read_benchmark
+from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.runs import session
 from pytest_evalarc.runs.trial import cancelled, read_transcript, run_trial
 from pytest_evalarc.treatments.skills import Skills

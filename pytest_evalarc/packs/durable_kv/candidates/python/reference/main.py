@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from typing import Any
 
 TABLE = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
 FIELDS: dict[str, set[str]] = {
@@ -79,7 +78,7 @@ def is_valid(request: object) -> bool:
     return False
 
 
-def write(database: sqlite3.Connection, operation: dict[str, Any]) -> None:
+def write(database: sqlite3.Connection, operation: object) -> None:
     """Apply a valid put or delete."""
     match operation:
         case {"op": "put", "key": key, "value": value}:
@@ -88,7 +87,7 @@ def write(database: sqlite3.Connection, operation: dict[str, Any]) -> None:
             delete(database, key)
 
 
-def answer(database: sqlite3.Connection, request: Any) -> dict[str, object]:  # noqa: ANN401
+def answer(database: sqlite3.Connection, request: object) -> dict[str, object]:
     """Apply a request and return its reply; an invalid one changes nothing."""
     if not is_valid(request):
         return INVALID
