@@ -14,7 +14,7 @@ from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.planned import Execution, PlannedTrial
 from pytest_evalarc.model.transcript import Usage
 from pytest_evalarc.model.trial import PlanDoc
-from pytest_evalarc.reporting.batch import read_benchmark
+from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.reporting.verify import verify
 from pytest_evalarc.runs.budget import Admission, Budget, Figure, kept_back
 from pytest_evalarc.runs.draft import Draft
