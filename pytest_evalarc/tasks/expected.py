@@ -9,7 +9,7 @@ from pytest_evalarc.errors import nearest
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin
 from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, keys_of, twins
-from pytest_evalarc.tasks.plugins import plugins_in, skills_of
+from pytest_evalarc.tasks.plugins import front_matter, plugins_in, skills_of
 from pytest_evalarc.tasks.problems import shown_path
 from pytest_evalarc.tasks.trees import normalised, relative_flaw
 
@@ -40,6 +40,7 @@ def read_plugins(top: Table, folder: Path, *, root: Path) -> tuple[Plugin, ...]:
         top.tell("plugins", f"names two plugins {twin} and {name}", "rename one folder")
     if not pairs:
         _tell_shared_skills(top, found)
+    _tell_headless_skills(top, found)
     return tuple(found)
 
 
@@ -89,6 +90,19 @@ def _at_path(entry: str, root: Path) -> Plugin | str | None:
     if not is_name(path.name):
         return f"ends with no name: {NAME_HINT}"
     return Plugin(name=path.name, root=path)
+
+
+def _tell_headless_skills(top: Table, plugins: list[Plugin]) -> None:
+    """Tell of skills that clients pass over without a word, so that a treatment would be none."""
+    for plugin in plugins:
+        for skill, root in sorted(skills_of(plugin).items()):
+            found = front_matter(root / "SKILL.md")
+            lacking = [key for key in ("name", "description") if key not in (found or {})]
+            if lacking:
+                what = "no front matter" if found is None else f"no {' and no '.join(lacking)}"
+                hint = "begin it with ---, name: …, description: …, ---"
+                named = f"{described(plugin.name)}, whose skill {described(skill)} has {what}"
+                top.tell("plugins", f"names {named}", hint)
 
 
 def _tell_shared_skills(top: Table, plugins: list[Plugin]) -> None:

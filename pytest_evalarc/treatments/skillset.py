@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,7 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Plugin
-from pytest_evalarc.tasks.plugins import skills_of
-
-_FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)^---\s*$", re.DOTALL | re.MULTILINE)
-_NAME = re.compile(r"^name:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
-_HEAD_BYTES = 64 << 10
+from pytest_evalarc.tasks.plugins import front_matter, skills_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +76,7 @@ def names_of(skill: Skill, among: Mapping[str, Skill], *, prefix: str = "") -> f
 
 def title_of(file: Path) -> str | None:
     """Return the name that a Markdown file's front matter gives; None when it gives none."""
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(_HEAD_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return None
-    matter = _FRONT_MATTER.match(head.replace("\r\n", "\n"))
-    named = _NAME.search(matter[1]) if matter else None
-    return named[1].strip("'\"") or None if named else None
+    return (front_matter(file) or {}).get("name") or None
 
 
 def copied(source: Path, dest: Path, *, skip: Callable[[str], bool] = is_cache) -> Manifest:

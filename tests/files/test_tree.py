@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.errors import InfrastructureError, SubmissionError
+from pytest_evalarc.files import tree
 from pytest_evalarc.files.manifest import read_manifest
 from pytest_evalarc.files.tree import copy_tree, create_trees, remove_tree, write_tree
 from tests.files.hostile import make_deep, make_sparse
@@ -269,3 +270,39 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, path: str,
         create_trees({tmp_path / "above/first": {"f": b""}, tmp_path / path: {"a": b"", file: b""}})
 
     assert everything(tmp_path) == ["file"]
+
+
+def test_a_large_file_is_copied_whole_whether_blocks_can_be_shared_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs of hundreds of MiB are staged for each batch: sharing saves time and disk."""
+    content = os.urandom(1 << 20) + b"end"
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from/program").write_bytes(content)
+    manifest = read_manifest(tmp_path / "from")
+    copy_tree(tmp_path / "from", manifest, tmp_path / "asked")
+    monkeypatch.setattr(tree, "_share_content", lambda *_: False)
+    copy_tree(tmp_path / "from", manifest, tmp_path / "read")
+
+    assert (tmp_path / "asked/program").read_bytes() == content
+    assert (tmp_path / "read/program").read_bytes() == content
+
+
+def test_a_file_that_grew_is_no_copy_of_what_was_listed_when_blocks_are_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared copy has the size of the file, whatever the manifest says."""
+    (tmp_path / "from").mkdir()
+    program = tmp_path / "from/program"
+    program.write_bytes(bytes(1 << 20))
+    manifest = read_manifest(tmp_path / "from")
+
+    def share(source: int, target: int) -> bool:
+        os.write(target, bytes((1 << 20) + 1))
+        return True
+
+    monkeypatch.setattr(tree, "_share_content", share)
+    with pytest.raises(SubmissionError, match="program"):
+        copy_tree(tmp_path / "from", manifest, tmp_path / "to")
+
+    assert not (tmp_path / "to/program").exists()

@@ -54,6 +54,8 @@ target = "speed"
 overlay = "faults/slow"
 """
 
+SKILL = "---\nname: {}\ndescription: Use it.\n---\n"
+
 FILES = {
     "evals/tasks/tiny/task.toml": TASK,
     "evals/tasks/tiny/starter/src/app.py": "place = None\n",
@@ -63,8 +65,8 @@ FILES = {
     "evals/tasks/tiny/checks/persists.py": "def test_persists():\n    assert True\n",
     "evals/tasks/tiny/checks/quick.py": "def test_quick():\n    assert True\n",
     "evals/fixtures/store/Store.py": "",
-    "evals/plugins/guide/skills/use-store/SKILL.md": "---\nname: use-store\n---\n",
-    "evals/plugins/other/skills/tune-store/SKILL.md": "---\nname: tune-store\n---\n",
+    "evals/plugins/guide/skills/use-store/SKILL.md": SKILL.format("use-store"),
+    "evals/plugins/other/skills/tune-store/SKILL.md": SKILL.format("tune-store"),
 }
 
 LABEL = "evals/tasks/tiny/task.toml"

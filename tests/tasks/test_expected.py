@@ -6,7 +6,7 @@ import pytest
 
 from tests.tasks.project import LABEL, Project
 
-SKILL = "---\nname: x\n---\n"
+SKILL = "---\nname: x\ndescription: Use it.\n---\n"
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,33 @@ def test_a_plugin_outside_the_project_is_refused(project: Project) -> None:
     (sentence,) = project.problems()
 
     assert 'names "out", which leads out of the project' in sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("# Use the store\n", "no front matter"),
+        ("---\nname: use-store\n# never closed\n", "no front matter"),
+        ("---\nname: use-store\n---\n", "no description"),
+        ("---\ntitle: Use the store\n---\n", "no name and no description"),
+        ("", "no front matter"),
+    ],
+)
+def test_a_skill_that_no_client_would_offer_is_told(
+    project: Project, content: str, what: str
+) -> None:
+    """Clients pass over it without a word, and the treated arm would be a second baseline."""
+    project.write("evals/plugins/guide/skills/use-store/SKILL.md", content)
+
+    (sentence,) = project.problems()
+
+    assert f'plugins: names "guide", whose skill "use-store" has {what}' in sentence
+    assert sentence.endswith("begin it with ---, name: …, description: …, ---")
+
+
+def test_front_matter_is_found_with_any_line_ends_and_a_mark(project: Project) -> None:
+    """Editors on other systems write both, and every client reads them."""
+    content = "\ufeff---\r\nname: 'use-store'\r\ndescription: >\r\n  Use it.\r\n---\r\n"
+    project.write("evals/plugins/guide/skills/use-store/SKILL.md", content)
+
+    assert project.load().plugins[0].name == "guide"
