@@ -27,7 +27,7 @@ def tasks(*, folder: Path | None, as_json: bool) -> Status:
         as_json: Whether one JSON document is printed rather than tables.
 
     Returns:
-        `NO` when a task is not valid, else `DONE`.
+        `NO` when a task is not valid or a pack is broken, else `DONE`.
 
     Raises:
         UsageError: There is no such folder, or a plugin is broken.
@@ -41,7 +41,7 @@ def tasks(*, folder: Path | None, as_json: bool) -> Status:
     else:
         for line in _lines(listing):
             print(printable(line, limit=10_000))
-    return Status.NO if listing.invalid else Status.DONE
+    return Status.NO if listing.invalid or listing.broken else Status.DONE
 
 
 def _lines(listing: Listing) -> Iterator[str]:
@@ -57,6 +57,8 @@ def _lines(listing: Listing) -> Iterator[str]:
         yield f"{name}: skipped, its task.toml belongs to another tool"
     yield ""
     yield from table(_PACKS, [_pack_cells(pack) for pack in listing.packs])
+    for pack in listing.broken:
+        yield pack.problem
 
 
 def _problems_line(task: InvalidTask) -> str:

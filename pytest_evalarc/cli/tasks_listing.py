@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_evalarc.cli.project import pack_info, project_root
@@ -55,6 +55,14 @@ class KnownPack(Model):
     """The first is the default."""
 
 
+class BrokenPack(Model):
+    """A pack whose own code fails."""
+
+    name: str
+    problem: str
+    """One sentence."""
+
+
 class Listing(Model):
     """What `pytest-evalarc tasks --json` prints."""
 
@@ -65,6 +73,8 @@ class Listing(Model):
     skipped: tuple[str, ...]
     """Folders whose task.toml belongs to another tool."""
     packs: tuple[KnownPack, ...]
+    broken: tuple[BrokenPack, ...]
+    """Packs whose own code fails; a task that names one is not valid."""
 
 
 def list_tasks(folder: Path, registry: Registry) -> Listing:
@@ -75,7 +85,7 @@ def list_tasks(folder: Path, registry: Registry) -> Listing:
         registry: Which toolchains and packs a task may name.
 
     Raises:
-        UsageError: The folder cannot be read, or the code of a pack fails.
+        UsageError: The folder cannot be read.
     """
     root = project_root(folder.parent) or folder.parent.parent
     infos = {name: _info_of(registry, name) for name in registry.packs.names}
@@ -91,15 +101,34 @@ def list_tasks(folder: Path, registry: Registry) -> Listing:
             task = load_task(path, root=root, toolchains=registry.toolchains.names, packs=infos)
         except TaskProblems as problems:
             invalid.append(InvalidTask(name=name, problems=tuple(map(str, problems.problems))))
+        except UsageError as error:
+            # The pack that it names is broken, so nobody knows what else is wrong with it.
+            invalid.append(InvalidTask(name=name, problems=(str(error),)))
         else:
             tasks.append(_valid(task))
+    packs, broken = _packs(infos)
     return Listing(
         folder=printable(str(folder), limit=4000),
         tasks=tuple(tasks),
         invalid=tuple(invalid),
         skipped=tuple(skipped),
-        packs=tuple(_known(info()) for info in infos.values()),
+        packs=packs,
+        broken=broken,
     )
+
+
+def _packs(
+    infos: Mapping[str, Callable[[], PackInfo]],
+) -> tuple[tuple[KnownPack, ...], tuple[BrokenPack, ...]]:
+    """Return the packs that can be used, and those that cannot: one that fails hides no other."""
+    known: list[KnownPack] = []
+    broken: list[BrokenPack] = []
+    for name, info in infos.items():
+        try:
+            known.append(_known(info()))
+        except UsageError as error:
+            broken.append(BrokenPack(name=name, problem=str(error)))
+    return tuple(known), tuple(broken)
 
 
 def _info_of(registry: Registry, name: str) -> Callable[[], PackInfo]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.cli.main import main
-from pytest_evalarc.cli.tasks_listing import InvalidTask, KnownPack, Listing, ValidTask
+from pytest_evalarc.cli.tasks_listing import BrokenPack, InvalidTask, KnownPack, Listing, ValidTask
 from tests.distribution import install
 from tests.evals import Evals
 
@@ -229,7 +229,7 @@ def test_a_pack_of_an_installed_package_is_known(
     assert ["acme-orders", "3.1", "shop", "2 x 1", "0", "python"] in lines
 
 
-def test_a_pack_that_fails_is_one_sentence(
+def test_a_pack_that_fails_is_one_sentence_and_hides_no_other(
     project: Project,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -239,12 +239,19 @@ def test_a_pack_that_fails_is_one_sentence(
     source = "def pytest_evalarc_packs():\n    return {'acme': lambda: 1 / 0}\n"
     install(monkeypatch, tmp_path / "site", "acme", source)
 
-    assert main(["tasks"]) == 4
+    project.add("orders", PACK_TASK.replace("durable-kv", "acme"))
 
-    assert capsys.readouterr().err == (
-        "pytest-evalarc: pack 'acme': fails: ZeroDivisionError: division by zero; mend it, or "
-        "uninstall what offers it\n"
+    assert main(["tasks"]) == 1
+
+    told = capsys.readouterr()
+    sentence = (
+        "pack 'acme': fails: ZeroDivisionError: division by zero; mend it, or "
+        "uninstall what offers it"
     )
+    lines = told.out.splitlines()
+    assert told.err == ""
+    assert sentence in lines and f"orders: 1 problem: {sentence}" in lines
+    assert any(line.startswith("durable-kv ") for line in lines)
 
 
 def test_the_page_on_tasks_lists_every_key_of_the_document() -> None:
@@ -255,5 +262,6 @@ def test_the_page_on_tasks_lists_every_key_of_the_document() -> None:
     listed = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
 
     assert [key for key, _ in listed] == list(Listing.model_fields)
-    for key, model in {"tasks": ValidTask, "invalid": InvalidTask, "packs": KnownPack}.items():
+    parts = {"tasks": ValidTask, "invalid": InvalidTask, "packs": KnownPack, "broken": BrokenPack}
+    for key, model in parts.items():
         assert re.findall("`([a-z_]+)`", dict(listed)[key]) == list(model.model_fields)
