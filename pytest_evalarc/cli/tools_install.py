@@ -30,6 +30,12 @@ from pytest_evalarc.isolation.toolset import (
 DEADLINE_S = 1800.0
 """Of an installation, which fetches three hundred megabytes."""
 LOCK = "package-lock.json"
+_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+)
+"""Where systems keep the certificates that they believe."""
 _MANIFEST = "package.json"
 _OPTIONS = (
     # Nothing of a package is run: each brings its program ready-made.
@@ -146,7 +152,7 @@ def _run_npm(npm: FoundNpm, draft: Path, environ: Mapping[str, str]) -> None:
     wrapped = Wrapped(
         argv=(*npm.argv, "ci", "--prefix", str(draft), *_OPTIONS),
         cwd=draft,
-        env={**environ, "PATH": path},
+        env={**_trusted(environ), **environ, "PATH": path},
     )
     ended = supervise(
         wrapped, Watch(total_s=DEADLINE_S, polite=True), stdout=Capture(0), stderr=said
@@ -155,6 +161,16 @@ def _run_npm(npm: FoundNpm, draft: Path, environ: Mapping[str, str]) -> None:
         told = " ".join(said.data().decode("utf-8", "replace").split()) or ended.detail
         problem = f"npm failed ({ended.reason}, status {ended.status}): {printable(told)}"
         raise SetupError("tools install", problem, "see that npm reaches its registry")
+
+
+def _trusted(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes npm believe the authorities that this machine believes.
+
+    Node brings its own list, which lacks that of a registry or proxy of one's own.
+    """
+    bundles = (environ.get("SSL_CERT_FILE", ""), *_BUNDLES)
+    found = next((bundle for bundle in bundles if bundle and Path(bundle).is_file()), None)
+    return {"NODE_EXTRA_CA_CERTS": found} if found else {}
 
 
 def _check(draft: Path, pinned: Mapping[str, bytes]) -> None:

@@ -217,3 +217,21 @@ def test_the_page_on_tools_tells_what_is_pinned() -> None:
     rows = [f"| `{it}` | `{PACKAGES[it]}` | {PINNED[it]} | {MINIMUM[it]} |" for it in PINNED]
 
     assert [row for row in rows if row not in page] == []
+
+
+@pytest.mark.parametrize("given", [None, "own"])
+def test_npm_believes_whom_the_machine_believes_unless_it_is_told(
+    npm: Npm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str | None
+) -> None:
+    """Node's own list lacks the authority of a company's registry or proxy."""
+    bundle, noted = tmp_path / "bin/bundle.pem", tmp_path / "bin/noted"
+    bundle.write_text("")
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    monkeypatch.delenv("NODE_EXTRA_CA_CERTS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("NODE_EXTRA_CA_CERTS", given)
+    npm.does(PINNED, then=f'echo "$NODE_EXTRA_CA_CERTS" > {noted}')
+
+    assert main(["tools", "install"]) == 0
+
+    assert noted.read_text().strip() == (given or str(bundle))
