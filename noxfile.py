@@ -42,3 +42,9 @@ def matrix(session: nox.Session, version: str) -> None:
     wanted = f"pytest=={exact}" if exact else "pytest"
     session.install("--upgrade", "-e", ".[dev]", wanted)
     session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def schemas(session: nox.Session) -> None:
+    """Write the JSON Schemas below docs/schemas again, after a document has changed."""
+    session.run(_program("python"), "-m", "pytest_evalarc.cli.schemas", "docs/schemas")

@@ -36,6 +36,7 @@ from pytest_evalarc.model.comparison import Comparison
 from pytest_evalarc.model.grading import CheckStatus
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.regrade import Regrade
+from pytest_evalarc.model.summary import Summary
 from pytest_evalarc.model.task import Deadlines, Limits
 from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import TrialResult
@@ -177,6 +178,7 @@ def test_the_page_on_tasks_tells_the_default_of_every_number(
     [
         ("result.json", TrialResult),
         ("benchmark.json", Benchmark),
+        ("summary.json", Summary),
         ("audit.json", Audit),
         ("evaluation.json", EvaluationDoc),
         ("regrade-n.json", Regrade),

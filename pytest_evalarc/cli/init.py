@@ -60,7 +60,7 @@ def init(
         InfrastructureError: Something cannot be written.
     """
     _check_combination(language, pack, pack_language, workspace)
-    _check_name(name)
+    check_name(name)
     folder = _absolute(tasks or Path(DEFAULT_TASKS))
     task = folder / name
     if pack is None:
@@ -93,7 +93,12 @@ def _check_combination(
         raise UsageError("--workspace", problem, "name the pack")
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse a name that no task can have.
+
+    Raises:
+        UsageError: Says why.
+    """
     if not is_name(name):
         raise UsageError(f"name {printable(repr(name))}", "is none that a task can have", NAME_HINT)
     if is_reserved(name):

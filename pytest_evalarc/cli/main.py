@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from pytest_evalarc import __version__
+from pytest_evalarc.cli.choices import FAIL_ON, FORMATS
 from pytest_evalarc.cli.status import Status
 from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.across import ACROSS
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
@@ -54,6 +56,11 @@ def _parser() -> _Parser:
     )
     benchmark.add_argument("folder", type=Path, help="a folder that holds plan.json")
     benchmark.set_defaults(run=_benchmark)
+    summary = commands.add_parser(
+        "summary", help="compute what a batch shows over all of its tasks and clients again"
+    )
+    summary.add_argument("batch", type=Path, metavar="RESULTS/BATCH", help="as results/<batch>")
+    summary.set_defaults(run=_summary)
     remove = commands.add_parser("prune", help="remove what batches left behind")
     remove.add_argument(
         "--root", type=Path, metavar="DIR", help="evaluation root (default: this user's own)"
@@ -68,8 +75,12 @@ def _parser() -> _Parser:
     _add_init(commands)
     _add_trajectory(commands)
     _add_compare(commands)
+    _add_accept(commands)
+    _add_export(commands)
+    _add_import(commands)
     _add_verify(commands)
     _add_transcript(commands)
+    _add_report(commands)
     _add_tools(commands)
     _add_doctor(commands)
     return parser
@@ -139,12 +150,98 @@ def _add_trajectory(commands: Commands) -> None:
 
 def _add_compare(commands: Commands) -> None:
     compare = commands.add_parser(
-        "compare", help="say what became better and worse between two evaluations"
+        "compare",
+        help="say what became better and worse between two evaluations, batches or audits",
     )
-    compare.add_argument("baseline", type=Path, metavar="BASELINE.json", help="an evaluation.json")
-    compare.add_argument("current", type=Path, metavar="CURRENT.json", help="another one")
+    compare.add_argument(
+        "baseline",
+        type=Path,
+        metavar="BASELINE",
+        help="an evaluation.json, results (as results/<batch>), or the word accepted",
+    )
+    compare.add_argument("current", type=Path, metavar="CURRENT", help="another one")
     compare.add_argument("--output", type=Path, metavar="FILE", help="write the document here")
+    compare.add_argument(
+        "--markdown",
+        type=Path,
+        nargs="?",
+        const=Path("-"),
+        metavar="FILE",
+        help="write a summary for a pull request here (default: print it, and no document)",
+    )
+    compare.add_argument(
+        "--fail-on",
+        action="append",
+        choices=FAIL_ON,
+        default=[],
+        help="a change that gives the status 1; repeatable (default: regressed)",
+    )
+    compare.add_argument(
+        "--across",
+        action="append",
+        choices=ACROSS,
+        default=[],
+        help="what may differ, as it is what the comparison is about; repeatable",
+    )
+    compare.add_argument(
+        "--accepted",
+        type=Path,
+        metavar="DIR",
+        help="folder of accepted results (default: evals/accepted)",
+    )
     compare.set_defaults(run=_compare, refused=Status.REFUSED)
+
+
+def _add_accept(commands: Commands) -> None:
+    keep = commands.add_parser(
+        "accept", help="keep results in the repository, for later ones to be compared with"
+    )
+    keep.add_argument(
+        "results", type=Path, metavar="RESULTS", help="as results/<batch>, or one folder of results"
+    )
+    keep.add_argument(
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="folder of accepted results (default: evals/accepted)",
+    )
+    keep.set_defaults(run=_accept)
+
+
+def _add_export(commands: Commands) -> None:
+    out = commands.add_parser("export", help="write results in a form that other programs read")
+    out.add_argument(
+        "results", type=Path, metavar="RESULTS", help="as results/<batch>, or one folder of results"
+    )
+    out.add_argument("--format", choices=FORMATS, required=True, help="which form")
+    out.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write it here (default: print it)"
+    )
+    out.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="folder of tasks, for the places of mutants (default: evals/tasks)",
+    )
+    out.set_defaults(run=_export)
+
+
+def _add_import(commands: Commands) -> None:
+    take = commands.add_parser("import", help="make tasks out of the cases of other programs")
+    take.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help="a `claude plugin eval` case, a skill-creator evals.json, or a Harbor task",
+    )
+    take.add_argument(
+        "--into",
+        type=Path,
+        metavar="DIR",
+        required=True,
+        help="folder of the new task, as evals/tasks/NAME",
+    )
+    take.set_defaults(run=_import)
 
 
 def _add_verify(commands: Commands) -> None:
@@ -181,6 +278,29 @@ def _add_transcript(commands: Commands) -> None:
     transcript.set_defaults(run=_transcript)
 
 
+def _add_report(commands: Commands) -> None:
+    report = commands.add_parser("report", help="write a folder of results as one page for people")
+    report.add_argument("results", type=Path, metavar="RESULTS", help="the folder of results")
+    report.add_argument(
+        "--batch", metavar="NAME", help="a batch (default: the newest of each task and client)"
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the page (default: evalarc.html in the current folder)",
+    )
+    report.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="folder of tasks, for prompts and starters (default: evals/tasks below the current "
+        "folder)",
+    )
+    report.set_defaults(run=_report)
+
+
 def _add_tools(commands: Commands) -> None:
     tools = commands.add_parser("tools", help="what trials with a real agent are run from")
     actions = tools.add_subparsers(required=True, metavar="ACTION")
@@ -209,6 +329,16 @@ def _benchmark(parsed: argparse.Namespace) -> int:
     print(printable(str(path)))
     for number in numbers(folder):
         print(printable(str(write_regrade(folder, number).path)))
+    return 0
+
+
+def _summary(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.reporting.summary import write_summary
+
+    batch: Path = parsed.batch
+    summary, path = write_summary(batch.parent, batch.name)
+    print(printable(str(path)))
+    print(printable(summary.interpretation, limit=10_000))
     return 0
 
 
@@ -251,7 +381,33 @@ def _trajectory(parsed: argparse.Namespace) -> int:
 def _compare(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.compare import run_compare
 
-    return run_compare(parsed.baseline, parsed.current, output=parsed.output)
+    return run_compare(
+        parsed.baseline,
+        parsed.current,
+        output=parsed.output,
+        markdown=parsed.markdown,
+        fail_on=parsed.fail_on,
+        across=parsed.across,
+        accepted=parsed.accepted,
+    )
+
+
+def _accept(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.accept import accept
+
+    return accept(parsed.results, into=parsed.into)
+
+
+def _export(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.export import export
+
+    return export(parsed.results, kind=parsed.format, output=parsed.output, tasks=parsed.tasks)
+
+
+def _import(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.importing import import_tasks
+
+    return import_tasks(parsed.source, into=parsed.into)
 
 
 def _verify(parsed: argparse.Namespace) -> int:
@@ -264,6 +420,12 @@ def _transcript(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.transcript import run_transcript
 
     return run_transcript(parsed.folder, tasks=parsed.tasks, atif=parsed.atif, full=parsed.full)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.report import run_report
+
+    return run_report(parsed.results, batch=parsed.batch, output=parsed.output, tasks=parsed.tasks)
 
 
 def _tools_install(parsed: argparse.Namespace) -> int:

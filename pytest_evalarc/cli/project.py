@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 
 from pytest_evalarc.errors import EvalArcError, UsageError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.pack import PackInfo
+from pytest_evalarc.model.task import Task, TaskRef
 from pytest_evalarc.registry.registry import Registry
+from pytest_evalarc.tasks.load import load_task
 
 DEFAULT_TASKS = "evals/tasks"
 _ROOT_FILES = (
@@ -23,6 +27,28 @@ def project_root(start: Path) -> Path | None:
         if any((folder / name).is_file() for name in _ROOT_FILES):
             return folder
     return None
+
+
+def evaluated_task(ref: TaskRef, registry: Registry, tasks: Path) -> Task | None:
+    """Return the task that documents name; None where it is gone, or is another by now.
+
+    Args:
+        ref: How the documents name it.
+        registry: Knows toolchains and packs.
+        tasks: The folder of tasks.
+    """
+    # Links stay as they are named, as for pytest.
+    folder = Path(os.path.abspath(tasks / ref.name))  # noqa: PTH100
+    try:
+        task = load_task(
+            folder,
+            root=project_root(folder) or folder.parent,
+            toolchains=registry.toolchains.names,
+            packs={name: partial(pack_info, registry, name) for name in registry.packs.names},
+        )
+    except (EvalArcError, OSError):
+        return None
+    return task if task.ref.content_hash == ref.content_hash else None
 
 
 def pack_info(registry: Registry, name: str) -> PackInfo:

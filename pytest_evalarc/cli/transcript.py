@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 
-from pytest_evalarc.cli.project import DEFAULT_TASKS, pack_info, project_root
+from pytest_evalarc.cli.project import DEFAULT_TASKS, evaluated_task
 from pytest_evalarc.cli.status import Status
-from pytest_evalarc.errors import DocumentError, EvalArcError
+from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.registry.installed import installed
 from pytest_evalarc.registry.registry import Registry
@@ -22,7 +21,6 @@ from pytest_evalarc.reporting.transcripts import (
     read_kept_trial,
     session_lines,
 )
-from pytest_evalarc.tasks.load import load_task
 
 PRINTED = Path("-")
 """What stands for standard output in place of a file."""
@@ -81,18 +79,8 @@ def _trajectory(kept: KeptTrial, folder: Path, prompt: str | None) -> bytes:
 
 def _prompt(plan: PlanDoc, registry: Registry, tasks: Path) -> str | None:
     """Return what the agent was asked; None where the task is gone, or is another by now."""
-    # Links stay as they are named, as for pytest.
-    folder = Path(os.path.abspath(tasks / plan.task.name))  # noqa: PTH100
-    try:
-        task = load_task(
-            folder,
-            root=project_root(folder) or folder.parent,
-            toolchains=registry.toolchains.names,
-            packs={name: partial(pack_info, registry, name) for name in registry.packs.names},
-        )
-    except (EvalArcError, OSError):
-        return None
-    return task.brief.prompt if task.ref.content_hash == plan.task.content_hash else None
+    task = evaluated_task(plan.task, registry, tasks)
+    return task.brief.prompt if task is not None else None
 
 
 def _style() -> Style:

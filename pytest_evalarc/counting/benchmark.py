@@ -8,8 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from pytest_evalarc.counting.intervals import newcombe_difference, wilson_interval
 from pytest_evalarc.counting.outcome import CauseKind
+from pytest_evalarc.counting.paired import mcnemar_exact
+from pytest_evalarc.counting.passes import by_k, pass_at_k, pass_pow_k
 from pytest_evalarc.counting.plan import is_treated
+from pytest_evalarc.counting.rates import fisher_exact, verdict
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION
@@ -21,20 +25,22 @@ from pytest_evalarc.model.benchmark import (
     CostOver,
     Delta,
     Excluded,
+    Level,
+    Matched,
     Mean,
 )
+from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.model.planned import Outcome, PlannedTrial
 from pytest_evalarc.model.transcript import Load
 from pytest_evalarc.model.trial import PlanDoc, TrialResult, Verdict
 
-Level: TypeAlias = Literal["enforced", "exploratory", "trusted_local", "mixed"]
 CostFigure: TypeAlias = Literal["tokens", "agent_secs", "cost_usd"]
 Incomparable: TypeAlias = Literal["not_enforced", "models_differ"]
 
 SERVED_TOGETHER = " + "
 """Stands between the models of a trial that several answered."""
 
-_DELTA_DECIMALS = 8
+DECIMALS = 8
 """Enough for any rate, and few enough to hide binary noise as in 0.6 - 0.4."""
 
 _COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE)
@@ -125,7 +131,7 @@ def count_each(
         isolation=isolation,
         selection="partial" if is_partial else "complete",
         configurations=configurations,
-        delta=_delta(plan, configurations, reason=_incomparable(isolation, counted.values())),
+        delta=_delta(plan, configurations, counted, is_partial=is_partial),
     )
 
 
@@ -222,6 +228,9 @@ def _count_configuration(
         failed=places[Outcome.FAILED],
         inconclusive=places[Outcome.INCONCLUSIVE],
         success_rate=_rate(len(succeeded), len(eligible)),
+        ci95=_ci95(len(succeeded), len(eligible)),
+        pass_at_k=by_k(pass_at_k, len(eligible), len(succeeded)),
+        pass_pow_k=by_k(pass_pow_k, len(eligible), len(succeeded)),
         pass_all=len(succeeded) == len(eligible) if eligible else None,
         code=_code_rate(eligible),
         causes=_causes(finished, unreached=unreached),
@@ -265,8 +274,8 @@ def _expectations(eligible: Sequence[_Counted]) -> dict[str, dict[str, int]]:
     """Return verdicts by expectation; one that a trial did not judge is not counted there."""
     verdicts: dict[str, Counter[str]] = {}
     for trial in eligible:
-        for name, verdict in trial.verdicts:
-            verdicts.setdefault(name, Counter())[verdict] += 1
+        for name, given in trial.verdicts:
+            verdicts.setdefault(name, Counter())[given] += 1
     return {
         name: {verdict: verdicts[name][verdict] for verdict in get_args(Verdict)}
         for name in sorted(verdicts)
@@ -297,6 +306,10 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
+def _ci95(succeeded: int, eligible: int) -> Interval | None:
+    return wilson_interval(succeeded, eligible).rounded(DECIMALS) if eligible else None
+
+
 def _isolation(trials: Iterable[_Counted]) -> Level | None:
     not_started = (Outcome.SETUP_FAILURE, Outcome.CANCELLED)
     levels = {trial.level for trial in trials if trial.outcome not in not_started}
@@ -317,19 +330,24 @@ def _incomparable(isolation: Level | None, trials: Iterable[_Counted]) -> Incomp
 def _delta(
     plan: PlanDoc,
     configurations: Mapping[str, ConfigurationBenchmark],
+    counted: Mapping[str, _Counted],
     *,
-    reason: Incomparable | None,
+    is_partial: bool,
 ) -> Delta | None:
     if plan.treatment is None:
         return None
-    treated = configurations.get(f"with-{plan.treatment}", configurations.get("noise"))
-    baseline = configurations.get(f"without-{plan.treatment}")
+    baseline_name = f"without-{plan.treatment}"
+    treated_name = f"with-{plan.treatment}"
+    if treated_name not in configurations:
+        treated_name = "noise"
+    treated, baseline = configurations.get(treated_name), configurations.get(baseline_name)
+    reason = _incomparable(_isolation(counted.values()), counted.values())
 
     def minus(figure: Callable[[ConfigurationBenchmark], float | None]) -> float | None:
         if treated is None or baseline is None or reason is not None:
             return None
         part, other = figure(treated), figure(baseline)
-        return None if part is None or other is None else round(part - other, _DELTA_DECIMALS)
+        return None if part is None or other is None else round(part - other, DECIMALS)
 
     def costs(over: Callable[[Cost], CostOver]) -> dict[CostFigure, float | None]:
         return {
@@ -338,12 +356,46 @@ def _delta(
             "cost_usd": minus(lambda counted: over(counted.cost).cost_usd.mean),
         }
 
+    success_rate = minus(lambda counted: counted.success_rate)
+    counts = None
+    if success_rate is not None and treated is not None and baseline is not None:
+        counts = (treated.succeeded, treated.eligible, baseline.succeeded, baseline.eligible)
     return Delta(
-        success_rate=minus(lambda counted: counted.success_rate),
+        success_rate=success_rate,
+        success_rate_ci95=newcombe_difference(*counts).rounded(DECIMALS) if counts else None,
+        p_value=round(fisher_exact(*counts), DECIMALS) if counts else None,
+        matched=_matched(plan, counted, treated_name, baseline_name) if counts else None,
+        verdict=verdict(*counts) if counts and not is_partial else None,
         code_rate=minus(lambda counted: counted.code.rate),
         cost={
             "eligible": costs(lambda cost: cost.eligible),
             "succeeded": costs(lambda cost: cost.succeeded),
         },
         reason=reason,
+    )
+
+
+def _matched(
+    plan: PlanDoc, counted: Mapping[str, _Counted], treated: str, baseline: str
+) -> Matched | None:
+    """Return how trials of the same number ended in both configurations."""
+    ended: dict[str, dict[int, bool]] = {treated: {}, baseline: {}}
+    for entry in plan.trials:
+        trial = counted.get(entry.folder)
+        if trial is not None and trial.outcome in _COUNTED and entry.configuration in ended:
+            ended[entry.configuration][entry.trial] = trial.outcome is Outcome.SUCCEEDED
+    pairs = Counter(
+        (succeeded, ended[baseline][number])
+        for number, succeeded in ended[treated].items()
+        if number in ended[baseline]
+    )
+    if not pairs:
+        return None
+    only_treated, only_baseline = pairs[True, False], pairs[False, True]
+    return Matched(
+        both=pairs[True, True],
+        only_treated=only_treated,
+        only_baseline=only_baseline,
+        neither=pairs[False, False],
+        p_value=round(mcnemar_exact(only_treated, only_baseline), DECIMALS),
     )

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pytest_evalarc.model.base import Count, Fraction, JsonObject, Model, Name
+from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.model.transcript import Load
+
+Level: TypeAlias = Literal["enforced", "exploratory", "trusted_local", "mixed"]
+"""Of isolation, over many trials."""
+
+Several: TypeAlias = Annotated[int, Field(ge=1)]
+"""A number of trials."""
 
 
 class Excluded(Model):
@@ -61,6 +69,14 @@ class ConfigurationBenchmark(Model):
     inconclusive: Count
     success_rate: Fraction | None
     """Succeeded over eligible; None with no eligible trial."""
+    ci95: Interval | None = None
+    """Wilson's 95 % score interval of the success rate, to 8 decimals; None with no eligible
+    trial."""
+    pass_at_k: dict[Several, Fraction] = {}
+    """Unbiased estimate of the chance that at least one of k trials succeeds, by k: each up to 10
+    and `eligible`, the n that it is from. Empty with no eligible trial."""
+    pass_pow_k: dict[Several, Fraction] = {}
+    """The same of the chance that all of k trials succeed (pass^k)."""
     pass_all: bool | None
     """Whether every eligible trial succeeded; None with none."""
     code: CodeRate
@@ -96,10 +112,32 @@ class ConfigurationBenchmark(Model):
         }
 
 
+class Matched(Model):
+    """Trials of the same number in both configurations, where both are eligible."""
+
+    both: Count
+    """Pairs in which both trials succeeded."""
+    only_treated: Count
+    only_baseline: Count
+    neither: Count
+    p_value: Fraction
+    """McNemar's exact test, two-sided, to 8 decimals; 1 where no pair ended differently."""
+
+
 class Delta(Model):
     """Treatment configuration minus its baseline; null where either side is null."""
 
     success_rate: float | None
+    success_rate_ci95: Interval | None = None
+    """Newcombe's 95 % hybrid score interval of the difference of two independent rates, to 8
+    decimals."""
+    p_value: Fraction | None = None
+    """Fisher's exact test of the two rates, two-sided, to 8 decimals."""
+    matched: Matched | None = None
+    """None where no trial of either side has its counterpart."""
+    verdict: Shown | None = None
+    """On which side of 0 the interval lies, if on one; `too_few_trials_to_tell` below 5 eligible
+    trials of either side. None also where the selection is partial."""
     code_rate: float | None
     cost: dict[
         Literal["eligible", "succeeded"],
@@ -121,7 +159,7 @@ class Benchmark(Model):
     client: Name
     model: str | None = None
     treatment: Name | None = None
-    isolation: Literal["enforced", "exploratory", "trusted_local", "mixed"] | None
+    isolation: Level | None
     """Level of all started trials; None with none."""
     selection: Literal["complete", "partial"]
     """`partial` when a planned trial never reached its end: such rates are not compared."""

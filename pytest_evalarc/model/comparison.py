@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import Field
 
-from pytest_evalarc.model.base import Cause, Fraction, Model, Name, Sha256
+from pytest_evalarc.model.base import Cause, Count, Fraction, Model, Name, Sha256
 from pytest_evalarc.model.candidate import Made
 from pytest_evalarc.model.grading import CheckStatus, Runtime, StepStatus
+from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.model.isolation import IsolationRecord
+from pytest_evalarc.model.measured import Part
 from pytest_evalarc.model.task import TaskRef
 
 
@@ -92,4 +96,65 @@ class Comparison(Conditions):
     current_failed_cases: tuple[FailedCase, ...]
     has_regressions: bool
     """Whether a check or a step regressed, whatever improved beside it."""
+    interpretation: str
+
+
+class Change(StrEnum):
+    """What became of one row from a baseline to another measurement."""
+
+    REGRESSED = "regressed"
+    """It passed at least once, and never does now."""
+    LESS_RELIABLE = "less_reliable"
+    """Its rate fell, though not to 0; a mutant is caught by fewer cases."""
+    REMOVED = "removed"
+    """It is in the baseline alone."""
+    INCOMPARABLE = "incomparable"
+    """It was not measured in the same way, or one side knows nothing of it."""
+    NEWLY_COVERED = "newly_covered"
+    """It is in the current measurement alone."""
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+
+
+class Tally(Model):
+    """One row of one side."""
+
+    passed: Count
+    judged: Count
+    margin: Count | None = None
+    """Of a mutant."""
+
+
+class ComparedRow(Model):
+    """One check, step, expectation, success or control, on both sides."""
+
+    task: str
+    client: str | None
+    """None for an audit."""
+    configuration: Name | None
+    part: Part
+    name: str
+    change: Change
+    before: Tally | None
+    """None where the baseline has no such row."""
+    after: Tally | None
+    difference_ci95: Interval | None = None
+    """Of the rate, current minus baseline, over trials that are independent; None for a control
+    and where nothing is compared."""
+    reason: str | None = None
+    """Why it is not compared: the field that differs, with both values."""
+
+
+class BatchComparison(Model):
+    """What became better and worse between two sets of batches, audits or imported results."""
+
+    schema_version: str
+    baseline: tuple[str, ...]
+    """Each measurement as `<task>/<client>/<batch>` or `<task>/audit/<batch>`."""
+    current: tuple[str, ...]
+    across: tuple[str, ...]
+    """Conditions that the caller allowed to differ."""
+    changes: dict[Change, Count]
+    """How many rows changed so."""
+    rows: tuple[ComparedRow, ...]
     interpretation: str

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.plugin.selection import selected_tasks
 from pytest_evalarc.plugin.signals import Interrupts
 
 if TYPE_CHECKING:
+    from pytest_evalarc.plugin.gating import Gating
+    from pytest_evalarc.plugin.live import Live
     from pytest_evalarc.plugin.session import EvalSession
+    from pytest_evalarc.reporting.batch import Documents
 
 
 class Active:
@@ -30,6 +34,8 @@ class Active:
         self._collected: Sequence[pytest.Item] = ()
         self._interrupts = Interrupts()
         self._session: EvalSession | None = None
+        self._gating: Gating | None = None
+        self._live: Live | None = None
         selected = selected_tasks(tasks, self.options)
         if selected is None and self.options.on_command_line("regrade"):
             from pytest_evalarc.plugin.regrading import regraded_tasks
@@ -69,6 +75,10 @@ class Active:
         if self.options.is_any_on_command_line() or self._is_among_arguments():
             _load_conftests(session, self.tasks)
             self._check_request()
+            if self.options.was_given("gate"):
+                from pytest_evalarc.plugin.gating import Gating
+
+                self._gating = Gating.of(self.options)
 
     def _check_request(self) -> None:
         from pytest_evalarc.errors import UsageError
@@ -139,6 +149,16 @@ class Active:
         if self._session is not None:
             # What only runs is imported now, which no item's time shall hold.
             self._session.runs  # noqa: B018
+            if self.options.flag("live") and not _is_worker(session.config):
+                self._show_live(self._session)
+
+    def _show_live(self, evals: EvalSession) -> None:
+        from pytest_evalarc.plugin.live import Live
+
+        self._live = Live.on_terminal(self.config, evals.folders)
+        if self._live is not None:
+            self.config.pluginmanager.register(self._live, "evalarc-live")
+            self._live.start()
 
     def pytest_unconfigure(self) -> None:
         """Give the signals back."""
@@ -151,9 +171,10 @@ class Active:
         """Give an eval's report its own word."""
         report = yield
         if self._session is not None:
-            from pytest_evalarc.plugin.reports import mark
+            from pytest_evalarc.plugin.reports import describe, mark
 
             mark(report, item, call, strict=self.options.flag("strict"))
+            describe(report, item)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -214,15 +235,34 @@ class Active:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Aggregate what is on disk, whoever wrote it, and remove what was only for working."""
+        if self._live is not None:
+            self._live.stop()
         if _is_worker(session.config) or session.config.option.collectonly:
             return
         if self._session is None:
             return
         runs = self._session.runs
         runs.finish()
+        if self.options.was_given("html"):
+            from pytest_evalarc.plugin.page import with_page
+
+            file = self.options.path("html", Path())
+            runs.documents = with_page(runs.documents, self._session, file)
         # The item that tells it may have been deselected.
         if runs.is_broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._gating is not None:
+            self._decide_gates(session, self._gating)
+
+    def _decide_gates(self, session: pytest.Session, gating: Gating) -> None:
+        """Ask every document, and fail the run that does not hold what it must."""
+        from pytest_evalarc.plugin.junit import add_gates
+
+        gating.decide(self.evals().runs.documents, root=self.config.rootpath)
+        passing = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if gating.is_broken and session.exitstatus in passing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        add_gates(self.config, gating.decisions)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show what the batch adds up to, or what it would be."""
@@ -234,10 +274,36 @@ class Active:
             show_plan(terminalreporter, self._collected)
         else:
             summarise(terminalreporter, self._session.runs.documents)
+            if self._gating is not None:
+                from pytest_evalarc.plugin.gating import show_gates
 
-    def pytest_report_header(self) -> str | None:
-        """Name the folder of tasks."""
-        return f"evalarc: tasks in {_shown(self.tasks, self.config.rootpath)}"
+                show_gates(terminalreporter, self._gating.decisions)
+            _tell_github(terminalreporter, self._session.runs.documents)
+
+    def pytest_report_header(self) -> list[str]:
+        """Name the folder of tasks, and tell what so many trials can show before they are run."""
+        lines = [f"evalarc: tasks in {_shown(self.tasks, self.config.rootpath)}"]
+        given = self.options.text("trials") or "1"
+        is_both = (self.options.text("configuration") or "both") == "both"
+        is_number = given.isascii() and given.isdigit() and int(given) > 0
+        if self.options.are_trials_asked_for() and is_both and is_number:
+            from pytest_evalarc.counting.power import power_sentence
+
+            lines.append(f"evalarc: {power_sentence(int(given))}")
+        return lines
+
+
+def _tell_github(reporter: pytest.TerminalReporter, documents: Documents) -> None:
+    """Add the summary of a step to a run on GitHub Actions, and annotate what needs a person."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from pytest_evalarc.reporting.exports.github import publish
+
+    try:
+        for line in publish(documents, os.environ):
+            reporter.write_line(line)
+    except DocumentError as error:
+        reporter.write_line(str(error), red=True)
 
 
 class _Folder(pytest.Directory):

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 DEFAULT_TASKS = "evals/tasks"
 PACKS = "pytest_evalarc.packs"
 SHIPPED_TASKS = Path(__file__).parent.parent / "packs" / "tasks"
-PATHS = ("DIR", "PATH", "RESULTS")
+PATHS = ("DIR", "PATH", "RESULTS", "FILE")
 NEED_TASKS = (
     *("tasks", "task", "tag", "client", "trials", "check-tasks"),
-    *("submission", "regrade"),
+    *("submission", "regrade", "gate", "html"),
 )
 MARKERS = (
     "evalarc_validate: the validation of a task",

@@ -16,13 +16,7 @@ MOST_TOLD = 20
 
 def evaluation_lines(evaluation: EvaluationDoc) -> list[str]:
     """Return a candidate's evaluation: title, verdict with score, dimensions, what is unmet."""
-    lines = [f"{evaluation.task.name}: submission"]
-    if evaluation.valid:
-        word = "resolved" if evaluation.resolved else "not resolved"
-        score = "unknown" if evaluation.score is None else f"{evaluation.score:.2f}"
-        lines.append(f"{word}, score {score}")
-    else:
-        lines.append("not judged: the harness broke")
+    lines = [f"{evaluation.task.name}: submission", _verdict(evaluation)]
     if evaluation.dimensions:
         lines.append(
             "dimensions: "
@@ -36,6 +30,19 @@ def evaluation_lines(evaluation: EvaluationDoc) -> list[str]:
         edits = evaluation.edits_outside_editable
         lines.append(f"differs outside `editable` in {len(edits)} paths, which are not graded")
     return lines
+
+
+def evaluation_line(evaluation: EvaluationDoc) -> str:
+    """Return a candidate's evaluation in one line."""
+    return f"{evaluation.task.name}: submission: {_verdict(evaluation)}"
+
+
+def _verdict(evaluation: EvaluationDoc) -> str:
+    if not evaluation.valid:
+        return "not judged: the harness broke"
+    word = "resolved" if evaluation.resolved else "not resolved"
+    score = "unknown" if evaluation.score is None else f"{evaluation.score:.2f}"
+    return f"{word}, score {score}"
 
 
 def unmet(evaluation: Evaluation) -> list[str]:
@@ -65,8 +72,19 @@ def _first_line(detail: str) -> str:
 
 def regrade_lines(report: RegradeReport) -> list[str]:
     """Return what a re-grading judged otherwise, a line for each trial."""
-    trials = "1 trial" if report.graded == 1 else f"{report.graded} trials"
     told = list(report.changes[:MOST_TOLD])
     if len(report.changes) > MOST_TOLD:
         told.append(f"… and {len(report.changes) - MOST_TOLD} more trials")
-    return [f"re-grading {report.number}: {trials} graded again", *(told or ["nothing changed"])]
+    return [_regraded(report), *(told or ["nothing changed"])]
+
+
+def regrade_line(report: RegradeReport) -> str:
+    """Return a re-grading in one line."""
+    benchmark, changes = report.benchmark, len(report.changes)
+    changed = f"{changes} change{'' if changes == 1 else 's'}" if changes else "nothing changed"
+    return f"{benchmark.task} with {benchmark.client}: {_regraded(report)}, {changed}"
+
+
+def _regraded(report: RegradeReport) -> str:
+    trials = "1 trial" if report.graded == 1 else f"{report.graded} trials"
+    return f"re-grading {report.number}: {trials} graded again"

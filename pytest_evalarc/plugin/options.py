@@ -85,6 +85,14 @@ OPTIONS = (
     ),
     Option("symposium", "cargo-agents under evaluation (default: on PATH)", metavar="PROGRAM"),
     Option("trust-local", "run submissions without a boundary; results say so", "bool"),
+    Option(
+        "gate",
+        "what must hold of every task and client, as success_rate>=0.8; else the run fails",
+        "linelist",
+        "EXPR",
+    ),
+    Option("html", "write the results as one page for people", metavar="FILE"),
+    Option("live", "show running trials on a terminal while they run", "bool"),
     Option("strict", "checks and expectations that an agent misses fail the run", "bool"),
 )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from pytest_evalarc.plugin.bodies import Errored, Excluded, Inconclusive, Missed
 from pytest_evalarc.plugin.nodes import EvalItem
+from pytest_evalarc.plugin.session import TrialHandle
 
 
 class Word(NamedTuple):
@@ -56,6 +58,43 @@ def mark(
             if status_word != "errored" and not (strict and status_word == "missed"):
                 report.outcome = "skipped"
                 report.wasxfail = str(report.longrepr)
+
+
+def describe(report: pytest.TestReport, item: pytest.Item) -> None:
+    """Give an eval's report its properties, as plain data that also crosses processes.
+
+    Every report of an item gets them: pytest writes into the XML those of the last one.
+    """
+    told = {name for name, _ in report.user_properties}
+    report.user_properties += [each for each in _properties(item) if each[0] not in told]
+
+
+def _properties(item: pytest.Item) -> Iterator[tuple[str, str | int]]:
+    handle = _trial_of(item)
+    if isinstance(item, EvalItem):
+        yield "task", item.path.parent.name
+    elif handle is not None:
+        yield "task", handle.task.name
+    if handle is None:
+        return
+    yield "client", handle.plan.client
+    if handle.plan.label.model is not None:
+        yield "model", handle.plan.label.model
+    yield "configuration", handle.configuration
+    yield "trial", handle.number
+    result = handle.known_result
+    if result is not None:
+        yield "outcome", result.outcome.value
+        if result.cause is not None:
+            yield "cause", result.cause.kind
+
+
+def _trial_of(item: pytest.Item) -> TrialHandle | None:
+    """Return the trial that an item is of, or that an ordinary test looks at."""
+    if isinstance(item, EvalItem):
+        return item.trial
+    taken = getattr(item, "funcargs", {}).get("evalarc_trial")
+    return taken if isinstance(taken, TrialHandle) else None
 
 
 def status(

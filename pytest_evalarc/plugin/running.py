@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -100,7 +101,8 @@ class Runs:
         ran: list[TrialResult] = []
 
         def produce() -> TrialResult:
-            ran.append(run_trial(trial))
+            with self._announced(handle):
+                ran.append(run_trial(trial))
             return ran[-1]
 
         try:
@@ -125,6 +127,14 @@ class Runs:
         else:
             require_agreement(result, where=str(path))
         return result
+
+    def _announced(self, handle: TrialHandle) -> AbstractContextManager[None]:
+        """Tell who looks on that a trial runs, where anybody asked to."""
+        if not self._evals.options.flag("live"):
+            return contextlib.nullcontext()
+        from pytest_evalarc.plugin.live import announced
+
+        return announced(self._evals.folders, handle)
 
     def _skip_beyond_budget(self, handle: TrialHandle) -> None:
         """Skip what looks at a trial whose round the batch's budget keeps from being started."""

@@ -100,6 +100,11 @@ class TrialHandle:
         return result
 
     @property
+    def known_result(self) -> TrialResult | None:
+        """The finished trial if this process holds it; asking never runs one."""
+        return self._seen()
+
+    @property
     def grading(self) -> Grading | None:
         """The last grading of what the trial left; None when nothing was graded."""
         return self.result.gradings[-1] if self.result.gradings else None

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalarc.files.text import printable
-from pytest_evalarc.plugin.evaluations import evaluation_lines, regrade_lines
+from pytest_evalarc.counting.power import power_sentence
+from pytest_evalarc.plugin.benchmark_table import (
+    benchmark_line,
+    benchmark_lines,
+    verdict_colour,
+    verdict_line,
+)
+from pytest_evalarc.plugin.evaluations import (
+    evaluation_line,
+    evaluation_lines,
+    regrade_line,
+    regrade_lines,
+)
 from pytest_evalarc.plugin.nodes import EvalItem
+from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Audit
-    from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Delta, Mean
+    from pytest_evalarc.model.benchmark import Benchmark
+    from pytest_evalarc.plugin.session import TrialHandle
     from pytest_evalarc.reporting.batch import Documents
 
-UNKNOWN = "-"
-COLUMNS = ("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent s")
-COST_COLUMN = "US $"
-"""Only there when a session told what it cost."""
 AUDIT_COLUMNS = ("audit", "score", "detected", "weakest margin", "single-case", "sole detectors")
 MOST_MISSES = 20
 MOST_NAMES = 3
@@ -29,113 +38,101 @@ MOST_CHARACTERS = 200
 
 
 def summarise(reporter: pytest.TerminalReporter, documents: Documents) -> None:
-    """Write the section of a session's benchmarks and audits; nothing when it has none."""
+    """Write the section of a session's benchmarks and audits; nothing when it has none.
+
+    With `-q` each document has one line, and with `-v` each cause.
+    """
     if documents.is_empty:
         return
     reporter.write_sep("=", "evalarc")
-    audits = [audit for audit, _ in documents.audits]
-    for line in audit_table(audits):
-        reporter.write_line(line)
-    for audit, path in documents.audits:
-        _write(reporter, audit_lines(audit, scored=len(audits) == 1), path)
-    for benchmark, path in documents.benchmarks:
-        _write(reporter, benchmark_lines(benchmark), path)
-    for evaluation, path in documents.evaluations:
-        _write(reporter, evaluation_lines(evaluation), path)
-    for report in documents.regrades:
-        lines = [*benchmark_lines(report.benchmark), *regrade_lines(report)]
-        _write(reporter, lines, report.path)
-    _write_misses(reporter)
+    if reporter.config.get_verbosity() < 0:
+        _write_briefly(reporter, documents)
+    else:
+        _write_whole(reporter, documents)
     for remark in documents.remarks:
         reporter.write_line(remark)
     for problem in documents.problems:
         reporter.write_line(f"not written: {problem}", red=True)
 
 
-def _write(reporter: pytest.TerminalReporter, lines: Iterable[str], path: Path) -> None:
+def _write_briefly(reporter: pytest.TerminalReporter, documents: Documents) -> None:
+    told = [(audit_line(audit), path) for audit, path in documents.audits]
+    told += [(benchmark_line(benchmark), path) for benchmark, path in documents.benchmarks]
+    told += [(evaluation_line(evaluation), path) for evaluation, path in documents.evaluations]
+    told += [(regrade_line(report), report.path) for report in documents.regrades]
+    told += _across_tasks(documents)
+    for line, path in told:
+        reporter.write_line(f"{line} ({_shown(reporter, path)})")
+
+
+def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> None:
+    verbose = reporter.config.get_verbosity() > 0
+    audits = [audit for audit, _ in documents.audits]
+    for line in audit_table(audits):
+        reporter.write_line(line)
+    for audit, path in documents.audits:
+        _write(reporter, audit_lines(audit, scored=len(audits) == 1, verbose=verbose), path)
+    for benchmark, path in documents.benchmarks:
+        _write_benchmark(reporter, benchmark, path, verbose=verbose)
+    for evaluation, path in documents.evaluations:
+        _write(reporter, evaluation_lines(evaluation), path)
+    for report in documents.regrades:
+        more = regrade_lines(report)
+        _write_benchmark(reporter, report.benchmark, report.path, verbose=verbose, more=more)
+    for line, path in _across_tasks(documents):
+        _write(reporter, ["all tasks", line], path)
+    _write_misses(reporter)
+
+
+def _across_tasks(documents: Documents) -> Iterator[tuple[str, Path]]:
+    """Yield what trials of several tasks show together; of one, its benchmark says it all."""
+    if documents.summary is not None:
+        summary, path = documents.summary
+        if len({row.task for row in summary.tasks}) > 1:
+            yield summary.interpretation, path
+
+
+def _write_benchmark(
+    reporter: pytest.TerminalReporter,
+    benchmark: Benchmark,
+    path: Path,
+    *,
+    verbose: bool,
+    more: Sequence[str] = (),
+) -> None:
+    lines = [*benchmark_lines(benchmark, verbose=verbose), *more]
+    verdict = verdict_line(benchmark)
+    _write(reporter, lines, path, marked=verdict, colour=verdict_colour(benchmark))
+
+
+def _write(
+    reporter: pytest.TerminalReporter,
+    lines: Iterable[str],
+    path: Path,
+    *,
+    marked: str | None = None,
+    colour: str = "yellow",
+) -> None:
+    """Write a document's title in bold, its other lines, and where it lies.
+
+    Args:
+        reporter: The terminal, which has colours or leaves them out.
+        lines: The title and what follows.
+        path: Of the document.
+        marked: The line that has a colour; None for none.
+        colour: Its colour.
+    """
     title, *rest = lines
     reporter.write_line(title, bold=True)
     for line in rest:
-        reporter.write_line(f"  {line}")
-    root = reporter.config.rootpath
-    shown = path.relative_to(root) if path.is_relative_to(root) else path
-    reporter.write_line(f"  {shown}")
+        reporter.write_line(f"  {line}", **({colour: True} if line == marked else {}))
+    reporter.write_line(f"  {_shown(reporter, path)}")
     reporter.write_line("")
 
 
-def benchmark_lines(benchmark: Benchmark) -> list[str]:
-    """Return a benchmark as a table: title, heads, a row for each configuration, remarks."""
-    rows: list[tuple[str, ...]] = [(*COLUMNS, COST_COLUMN)]
-    rows += [_row(name, counted) for name, counted in benchmark.configurations.items()]
-    if benchmark.delta is not None:
-        rows.append(_delta_row(benchmark.delta))
-    counted = benchmark.configurations.values()
-    if all(configuration.cost.eligible.cost_usd.trials == 0 for configuration in counted):
-        rows = [row[:-1] for row in rows]
-    title = f"{benchmark.task}: trials with {benchmark.client}"
-    return [title, *_aligned(rows), *_remarks(benchmark)]
-
-
-def _delta_row(delta: Delta) -> tuple[str, ...]:
-    return (
-        "delta",
-        "",
-        "",
-        _signed(delta.success_rate),
-        _signed(delta.code_rate),
-        _signed(delta.cost["eligible"]["tokens"], digits=0),
-        _signed(delta.cost["eligible"]["agent_secs"]),
-        _signed(delta.cost["eligible"]["cost_usd"]),
-    )
-
-
-def _row(name: str, counted: ConfigurationBenchmark) -> tuple[str, ...]:
-    return (
-        name,
-        f"{counted.eligible} of {counted.planned}",
-        str(counted.succeeded),
-        _rate(counted.success_rate),
-        _rate(counted.code.rate),
-        _mean(counted.cost.eligible.tokens, digits=0),
-        _mean(counted.cost.eligible.agent_secs),
-        _mean(counted.cost.eligible.cost_usd),
-    )
-
-
-def _remarks(benchmark: Benchmark) -> list[str]:
-    """Return what a reader must know beside the rates."""
-    lines: list[str] = []
-    for name, counted in benchmark.configurations.items():
-        causes = [
-            f"{group.replace('_', ' ')}: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-            for group, kinds in counted.causes.items()
-            if kinds
-        ]
-        if counted.inconclusive:
-            causes.append(f"inconclusive: {counted.inconclusive}")
-        if causes:
-            lines.append(f"{name}: {'; '.join(causes)}")
-        for skill, loads in (counted.observed_load or {}).items():
-            seen = ", ".join(f"{n} {load.value}" for load, n in loads.items() if n)
-            lines.append(f"{name}: skill {skill}: {seen or 'no eligible trial'}")
-    if benchmark.selection == "partial":
-        lines.append("partial: not every planned trial reached its end; do not compare the rates")
-    if benchmark.delta is not None and benchmark.delta.reason == "models_differ":
-        lines.append(f"models differ, so there is no delta: {_served(benchmark)}")
-    if benchmark.isolation not in ("enforced", None):
-        lines.append(f"isolation: {benchmark.isolation}; such trials are not compared")
-    return lines
-
-
-def _served(benchmark: Benchmark) -> str:
-    """Return which models answered how many trials of each configuration."""
-    told = [
-        f"{name} was answered by "
-        + ", ".join(f"{printable(models, limit=200)} ({n})" for models, n in counted.served.items())
-        for name, counted in benchmark.configurations.items()
-        if counted.served
-    ]
-    return "; ".join(told)
+def _shown(reporter: pytest.TerminalReporter, path: Path) -> str:
+    root = reporter.config.rootpath
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 def audit_table(audits: Sequence[Audit]) -> list[str]:
@@ -144,14 +141,14 @@ def audit_table(audits: Sequence[Audit]) -> list[str]:
         return []
     rows: list[tuple[str, ...]] = [AUDIT_COLUMNS]
     rows += [_audit_row(audit) for audit in audits]
-    return [*_aligned(rows), ""]
+    return [*aligned(rows), ""]
 
 
 def _audit_row(audit: Audit) -> tuple[str, ...]:
     weakest = audit.detection.weakest_margin
     return (
         audit.task.name,
-        _rate(audit.mutation_score),
+        rate(audit.mutation_score),
         f"{audit.killed} of {audit.total}",
         UNKNOWN if weakest is None else str(weakest),
         str(len(audit.detection.single_case_detections)),
@@ -159,26 +156,22 @@ def _audit_row(audit: Audit) -> tuple[str, ...]:
     )
 
 
-def audit_lines(audit: Audit, *, scored: bool = True) -> list[str]:
+def audit_line(audit: Audit) -> str:
+    """Return an audit in one line."""
+    return f"{_audit_title(audit)}: {_score(audit)}"
+
+
+def audit_lines(audit: Audit, *, scored: bool = True, verbose: bool = False) -> list[str]:
     """Return an audit: title, the score in words, and every mutant that is not clearly caught.
 
     Args:
         audit: The audit.
         scored: Whether the score is told here; a table may have told it.
+        verbose: Whether mutants that are caught have a line too.
     """
-    mode = ", fast" if audit.mode == "fast" else ""
-    lines = [f"{audit.task.name}: audit{mode}"]
-    if audit.mutation_score is None:
-        reason = (audit.reason or "unknown").replace("_", " ")
-        lines.append(
-            f"no mutation score: {reason}; {audit.killed} of {audit.total} detected so far"
-        )
-    elif scored:
-        weakest = audit.detection.weakest_margin
-        lines.append(
-            f"mutation score {audit.mutation_score:.2f} ({audit.killed} of {audit.total} detected)"
-            f", weakest margin {UNKNOWN if weakest is None else weakest}"
-        )
+    lines = [_audit_title(audit)]
+    if scored or audit.mutation_score is None:
+        lines.append(_score(audit))
     if audit.detection.sole_detector_cases:
         faults = _some(audit.detection.single_case_detections)
         sole = _some(audit.detection.sole_detector_cases)
@@ -188,11 +181,32 @@ def audit_lines(audit: Audit, *, scored: bool = True) -> list[str]:
         for mutant in audit.mutants
         if mutant.class_ not in ("detected", "not_run")
     ]
+    if verbose:
+        lines += [
+            f"{mutant.name}: detected, margin {mutant.detection_margin} "
+            f"(by {_some(mutant.failing_cases)})"
+            for mutant in audit.mutants
+            if mutant.class_ == "detected"
+        ]
     if audit.coverage.idle_cases and audit.mutation_score is not None:
         lines.append(f"detects no declared fault: {', '.join(audit.coverage.idle_cases)}")
     if audit.coverage.flaky:
         lines.append(f"flaky: {', '.join(audit.coverage.flaky)}")
     return lines
+
+
+def _audit_title(audit: Audit) -> str:
+    return f"{audit.task.name}: audit{', fast' if audit.mode == 'fast' else ''}"
+
+
+def _score(audit: Audit) -> str:
+    detected = f"{audit.killed} of {audit.total} detected"
+    if audit.mutation_score is None:
+        reason = (audit.reason or "unknown").replace("_", " ")
+        return f"no mutation score: {reason}; {detected} so far"
+    weakest = audit.detection.weakest_margin
+    told = UNKNOWN if weakest is None else str(weakest)
+    return f"mutation score {audit.mutation_score:.2f} ({detected}), weakest margin {told}"
 
 
 def _write_misses(reporter: pytest.TerminalReporter) -> None:
@@ -224,7 +238,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     if not handles:
         return []
     plans = {(handle.plan.task.name, handle.plan.client): handle.plan for handle in handles}
-    lines = [f"plan: {_counted(len(handles), 'trial')}"]
+    lines = [f"plan: {counted(len(handles), 'trial')}"]
     worst_s = 0.0
     for (task, client), plan in plans.items():
         deadlines = plan.task.deadlines
@@ -235,38 +249,22 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         more = ", …" if len(chosen) > 8 else ""
         lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
     minutes = math.ceil(worst_s / 60)
-    lines.append(f"  at most {_counted(minutes, 'minute')} one after another")
-    return lines
+    lines.append(f"  at most {counted(minutes, 'minute')} one after another")
+    return [*lines, *_power(handles)]
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def _power(handles: Sequence[TrialHandle]) -> Iterator[str]:
+    """Yield what so many trials can show, where a treatment is compared with its baseline."""
+    numbers = {
+        (handle.plan.task.name, handle.plan.client): handle.plan.request.trials
+        for handle in handles
+        if len(handle.plan.configurations) > 1
+    }
+    for trials in sorted(set(numbers.values())):
+        yield f"  {power_sentence(trials)}"
 
 
 def _some(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _rate(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.2f}"
-
-
-def _mean(value: Mean, *, digits: int = 2) -> str:
-    return UNKNOWN if value.mean is None else f"{value.mean:.{digits}f}"
-
-
-def _signed(value: float | None, *, digits: int = 2) -> str:
-    return UNKNOWN if value is None else f"{value:+.{digits}f}"

@@ -22,10 +22,15 @@ def read_audit(folder: Path) -> Audit:
     """
     plan = read_model(folder / "plan.json", AuditPlan)
     rows = sorted((folder / "rows").glob("*.json"))
-    return assess(plan, {path.stem: _control(path, plan) for path in rows})
+    return assess(plan, {path.stem: read_control(path, plan) for path in rows})
 
 
-def _control(path: Path, plan: AuditPlan) -> Grading:
+def read_control(path: Path, plan: AuditPlan) -> Grading:
+    """Return the grading of one control of an audit.
+
+    Raises:
+        DocumentError: The document cannot be read, or does not belong to the plan.
+    """
     document = read_model(path, ControlDoc)
     if (document.control, document.task) != (path.stem, plan.task):
         raise DocumentError(

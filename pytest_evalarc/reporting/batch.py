@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Audit
     from pytest_evalarc.model.benchmark import Benchmark
     from pytest_evalarc.model.candidate import EvaluationDoc
+    from pytest_evalarc.model.summary import Summary
     from pytest_evalarc.reporting.regrade import RegradeReport
 
 
@@ -26,6 +28,8 @@ class Documents:
     audits: tuple[tuple[Audit, Path], ...] = ()
     evaluations: tuple[tuple[EvaluationDoc, Path], ...] = ()
     regrades: tuple[RegradeReport, ...] = ()
+    summary: tuple[Summary, Path] | None = None
+    """Of all trials of the batch; None without any, or when one of them could not be counted."""
     problems: tuple[DocumentError, ...] = ()
     remarks: tuple[str, ...] = ()
     """Sentences on the batch as a whole."""
@@ -39,16 +43,19 @@ class Documents:
 def write_documents(folders: Folders) -> Documents:
     """Write the documents of every task and client of a batch.
 
-    One that cannot be computed does not keep the others from being written.
+    One that cannot be computed does not keep the others from being written, but a summary is of
+    all trials or is not written.
     """
     benchmarks: list[tuple[Benchmark, Path]] = []
     audits: list[tuple[Audit, Path]] = []
     evaluations: list[tuple[EvaluationDoc, Path]] = []
     problems: list[DocumentError] = []
+    is_whole = True
     for plan in sorted(folders.results.glob(f"*/*/{folders.batch}/plan.json")):
         folder = plan.parent
+        kind = None
         try:
-            match _kind(folder):
+            match kind := plan_kind(folder):
                 case "audit":
                     audits.append(_write_audit(folder))
                 case "candidate":
@@ -59,10 +66,18 @@ def write_documents(folders: Folders) -> Documents:
                     benchmarks.append(_write_benchmark(folder))
         except DocumentError as problem:
             problems.append(problem)
+            is_whole = is_whole and kind in ("audit", "candidate")
+    summary = None
+    if benchmarks and is_whole:
+        try:
+            summary = _write_summary(folders, [benchmark for benchmark, _ in benchmarks])
+        except DocumentError as problem:
+            problems.append(problem)
     return Documents(
         benchmarks=tuple(benchmarks),
         audits=tuple(audits),
         evaluations=tuple(evaluations),
+        summary=summary,
         problems=tuple(problems),
     )
 
@@ -73,7 +88,7 @@ def write_document(folder: Path) -> tuple[Benchmark | Audit | EvaluationDoc, Pat
     Raises:
         DocumentError: A document cannot be read, written, or does not belong to the plan.
     """
-    match _kind(folder):
+    match plan_kind(folder):
         case "audit":
             return _write_audit(folder)
         case "candidate":
@@ -107,8 +122,18 @@ def _write_benchmark(folder: Path) -> tuple[Benchmark, Path]:
     return benchmark, write_whole(folder / "benchmark.json", benchmark)
 
 
-def _kind(folder: Path) -> Literal["audit", "candidate", "trials"]:
-    """Return what a plan is of: only that of controls lists mutants, for instance."""
+def _write_summary(folders: Folders, benchmarks: Sequence[Benchmark]) -> tuple[Summary, Path]:
+    from pytest_evalarc.reporting.summary import write_summary_of
+
+    return write_summary_of(folders.results, folders.batch, benchmarks)
+
+
+def plan_kind(folder: Path) -> Literal["audit", "candidate", "trials"]:
+    """Return what a folder's plan is of: only that of controls lists mutants, for instance.
+
+    Raises:
+        DocumentError: The plan cannot be read.
+    """
     path = folder / "plan.json"
     try:
         plan = loads(path.read_bytes(), where=str(path))

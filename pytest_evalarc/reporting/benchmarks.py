@@ -24,11 +24,15 @@ def read_benchmark(folder: Path) -> Benchmark:
             than its own rows.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
-    return count_each(plan, _results(folder, plan), kept_back=kept_back(folder, plan))
+    return count_each(plan, read_results(folder, plan), kept_back=kept_back(folder, plan))
 
 
-def _results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:
-    """Yield the results that are there, one at a time: a batch may have thousands."""
+def read_results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:
+    """Yield the results that are there, one at a time: a batch may have thousands.
+
+    Raises:
+        DocumentError: A result cannot be read, or says otherwise than its own rows.
+    """
     for entry in plan.trials:
         path = folder / entry.folder / "result.json"
         if path.exists():

@@ -28,8 +28,17 @@ def write_text(path: Path, text: str) -> Path:
     Raises:
         DocumentError: It cannot be written, as on a full disk.
     """
+    return write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write what another program reads, whole, and return its path.
+
+    Raises:
+        DocumentError: It cannot be written, as on a full disk.
+    """
     with _told(path):
-        write_atomic(path, text.encode())
+        write_atomic(path, data)
     return path
 
 

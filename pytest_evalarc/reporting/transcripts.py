@@ -61,6 +61,29 @@ def read_kept_trial(folder: Path, clients: Callable[[str], Client]) -> KeptTrial
     """
     plan, entry = _planned(folder)
     result, warnings = _result(folder)
+    transcript = read_session(folder, plan, result, clients)
+    if not transcript.interpreted:
+        warnings += ("parts of the client's stream were not understood, and are not shown",)
+    return KeptTrial(
+        plan=plan, entry=entry, result=result, transcript=transcript, warnings=warnings
+    )
+
+
+def read_session(
+    folder: Path, plan: PlanDoc, result: TrialResult | None, clients: Callable[[str], Client]
+) -> Transcript:
+    """Return the session of a trial whose documents were read before.
+
+    Args:
+        folder: The trial's result folder.
+        plan: What planned it.
+        result: Its result; None for one that cannot be read.
+        clients: Returns a client by its kind.
+
+    Raises:
+        DocumentError: The folder holds no stream: the session never started.
+        UsageError: Nobody offers the client that was planned.
+    """
     stream = folder / TRANSCRIPT
     try:
         size = stream.stat().st_size
@@ -68,15 +91,10 @@ def read_kept_trial(folder: Path, clients: Callable[[str], Client]) -> KeptTrial
         exit = Exit(
             reason=Ended.EXITED, status=None, stdout_bytes=size, stderr_bytes=0, wall_time_s=0.0
         )
-        transcript = client.read(stream, exit, _layout(result, folder))
+        return client.read(stream, exit, _layout(result, folder))
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise DocumentError(str(stream), problem, "a trial without a session has none") from error
-    if not transcript.interpreted:
-        warnings += ("parts of the client's stream were not understood, and are not shown",)
-    return KeptTrial(
-        plan=plan, entry=entry, result=result, transcript=transcript, warnings=warnings
-    )
 
 
 def _planned(folder: Path) -> tuple[PlanDoc, PlannedTrial]:

@@ -31,6 +31,8 @@ from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.reporting.regrade import read_regrade, require_same_trial
+from pytest_evalarc.reporting.summary import read_summary
+from pytest_evalarc.runs.folders import SUMMARY_SUFFIX
 
 M = TypeVar("M", bound=Model)
 _Found = tuple[Disagreement, ...]
@@ -42,13 +44,14 @@ def verify(path: Path) -> tuple[Disagreement, ...]:
     """Return each field of a document that its rows do not give; none for one that agrees.
 
     Everything is computed again by the functions that wrote it: from the rows in the document,
-    for a benchmark from plan.json and the results beside it, and for a re-grading from the
-    result.json beside it too.
+    for a benchmark or a summary from the plan.json and results that it is of, and for a
+    re-grading from the result.json beside it too.
 
     Raises:
         DocumentError: It, or what it rests on, cannot be read; it is none of the documents that
             hold derived numbers; or its rows cannot be counted.
         EditedError: A result that a benchmark rests on says otherwise than its own rows.
+        UsageError: The trials of a summary are gone.
     """
     try:
         document = loads(path.read_bytes(), where=str(path))
@@ -96,6 +99,21 @@ def _benchmark(path: Path, document: JsonObject) -> _Found:
     )
 
 
+def _summary(path: Path, document: JsonObject) -> _Found:
+    name = path.name.removesuffix(SUMMARY_SUFFIX)
+    if name == path.name:
+        problem = "is a summary under another name"
+        raise DocumentError(
+            str(path), problem, f"a summary lies at results/<batch>{SUMMARY_SUFFIX}"
+        )
+    says: JsonValue = document
+    return tuple(
+        Disagreement(*difference)
+        for difference in differences(says, read_summary(path.parent, name).to_json())
+        if difference.field != "schema_version"
+    )
+
+
 def _regrade(path: Path, _: JsonObject) -> _Found:
     document = read_model(path, Regrade)
     beside = path.with_name("result.json")
@@ -108,6 +126,7 @@ def _regrade(path: Path, _: JsonObject) -> _Found:
 _KINDS: Mapping[str, Callable[[Path, JsonObject], _Found]] = {
     "mutation_score": _contained(Audit, of_audit),
     "configurations": _benchmark,
+    "across_tasks": _summary,
     "dimensions": _contained(EvaluationDoc, of_evaluation),
     "execution": _contained(TrialResult, of_result),
     "number": _regrade,
@@ -122,6 +141,7 @@ _NAMES = (
     "evaluation.json",
     "result.json",
     "regrade-<n>.json",
+    "<batch>.summary.json",
     "trajectories",
     "comparisons",
 )

@@ -17,6 +17,14 @@ from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.planned import PlannedTrial
 
+SUMMARY_SUFFIX = ".summary.json"
+"""After a batch's name; no task's folder can have such a name."""
+
+
+def summary_path(results: Path, batch: str) -> Path:
+    """Return where it is said what a batch shows over all of its tasks and clients."""
+    return results / f"{batch}{SUMMARY_SUFFIX}"
+
 
 def default_eval_root() -> Path:
     """Return the evaluation root that is used unless another is named: this user's own."""

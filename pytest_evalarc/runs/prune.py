@@ -14,7 +14,7 @@ from pytest_evalarc.model.audit import AuditPlan
 from pytest_evalarc.model.candidate import CandidatePlan
 from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.model.trial import PlanDoc
-from pytest_evalarc.runs.folders import Folders, require_own
+from pytest_evalarc.runs.folders import Folders, require_own, summary_path
 
 PLANS: tuple[type[PlanDoc | AuditPlan | CandidatePlan], ...] = (PlanDoc, AuditPlan, CandidatePlan)
 
@@ -69,6 +69,8 @@ def _is_work(path: Path) -> bool:
 def old_results(results: Path, *, keep: int, eval_root: Path) -> Found:
     """Return the batches of each task and client that are not among the newest.
 
+    The summary of a batch goes with the first of its folders: it is of all of them.
+
     Args:
         results: The folder of results.
         keep: How many of each task and client stay. What `latest` leads to and what is in use
@@ -97,6 +99,8 @@ def old_results(results: Path, *, keep: int, eval_root: Path) -> Found:
                 removable.append(path)
     if not seen:
         raise UsageError(f"--results {results}", "holds no batch", "name a folder of results")
+    summaries = {summary_path(results, path.name) for path in removable}
+    removable += sorted(path for path in summaries if path.is_file())
     return Found(tuple(removable), tuple(remarks))
 
 

@@ -13,8 +13,10 @@ from pytest_evalarc.counting.benchmark import count
 from pytest_evalarc.counting.plan import planned_trials
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.isolation import TrialIsolation
 from pytest_evalarc.model.planned import Execution, Outcome
+from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.model.task import Deadlines, TaskRef
 from pytest_evalarc.model.transcript import Load, Usage
 from pytest_evalarc.model.trial import (
@@ -162,6 +164,9 @@ def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
             "failed": 3,
             "inconclusive": 0,
             "success_rate": 0.4,
+            "ci95": {"low": 0.11762077, "high": 0.76927572},
+            "pass_at_k": {"1": 0.4, "2": 0.7, "3": 0.9, "4": 1.0, "5": 1.0},
+            "pass_pow_k": {"1": 0.4, "2": 0.1, "3": 0.0, "4": 0.0, "5": 0.0},
             "pass_all": False,
             "cost": {
                 "eligible": {
@@ -187,6 +192,9 @@ def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
             "failed": 1,
             "inconclusive": 0,
             "success_rate": 0.8,
+            "ci95": {"low": 0.37553463, "high": 0.96377589},
+            "pass_at_k": {"1": 0.8, "2": 1.0, "3": 1.0, "4": 1.0, "5": 1.0},
+            "pass_pow_k": {"1": 0.8, "2": 0.6, "3": 0.4, "4": 0.2, "5": 0.0},
             "pass_all": False,
             "observed_load": {
                 "store": {"loaded": 4, "attempted": 0, "not_observed": 1, "unknown": 0}
@@ -220,6 +228,16 @@ def test_the_delta_nests_like_a_configuration(reference_example) -> None:
 
     assert delta == {
         "success_rate": 0.4,
+        "success_rate_ci95": {"low": -0.16261479, "high": 0.72643616},
+        "p_value": 0.52380952,
+        "matched": {
+            "both": 2,
+            "only_treated": 2,
+            "only_baseline": 0,
+            "neither": 1,
+            "p_value": 0.5,
+        },
+        "verdict": "no_difference_shown",
         "code_rate": None,
         "cost": {
             "eligible": {"tokens": -3800, "agent_secs": -11, "cost_usd": None},
@@ -227,6 +245,80 @@ def test_the_delta_nests_like_a_configuration(reference_example) -> None:
         },
         "reason": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("trials", "without", "with_", "word"),
+    [
+        (5, 0, 5, Shown.HELPED),
+        (5, 5, 0, Shown.HARMED),
+        (5, 2, 4, Shown.NO_DIFFERENCE),
+        (4, 0, 4, Shown.TOO_FEW),
+    ],
+)
+def test_a_delta_has_a_verdict_unless_trials_are_too_few(trials, without, with_, word) -> None:
+    """A reader takes one word away, so it must not be one that chance would give as well."""
+    plan = make_plan(trials)
+    ends = {
+        key: [S] * number + [F] * (trials - number)
+        for key, number in (("without", without), ("with_", with_))
+    }
+
+    assert count(plan, make_results(plan, **ends)).delta.verdict is word
+
+
+def test_a_partial_benchmark_has_no_verdict() -> None:
+    """The trials that are missing may be just those that would have turned it."""
+    plan = make_plan(6)
+    results = make_results(plan, without=[F, F, F, F, F, None], with_=[S, S, S, S, S, S])
+
+    benchmark = count(plan, results)
+
+    assert (benchmark.selection, benchmark.delta.verdict) == ("partial", None)
+    assert benchmark.delta.success_rate_ci95.low > 0
+
+
+def test_trials_are_matched_by_their_number_where_both_count() -> None:
+    """An excluded trial takes its counterpart out of the pairs, and out of no rate."""
+    plan = make_plan(6)
+    out, setup = Outcome.EXCLUDED_GRADING, Outcome.SETUP_FAILURE
+    results = make_results(plan, without=[F, F, S, S, out, F], with_=[S, S, F, S, S, setup])
+
+    delta = count(plan, results).delta
+
+    assert delta.matched.to_json() == {
+        "both": 1,
+        "only_treated": 2,
+        "only_baseline": 1,
+        "neither": 0,
+        "p_value": 1.0,
+    }
+    # 4 of 5 against 2 of 5.
+    assert delta.p_value == pytest.approx(0.52380952)
+
+
+def test_without_a_pair_nothing_is_matched() -> None:
+    """Rates of different trials are compared all the same."""
+    plan = make_plan(2)
+    out = Outcome.EXCLUDED_GRADING
+    delta = count(plan, make_results(plan, without=[F, out], with_=[out, S])).delta
+
+    assert (delta.matched, delta.success_rate, delta.p_value) == (None, 1.0, 1.0)
+
+
+def test_an_older_benchmark_is_still_read(reference_example) -> None:
+    """Keys were added since: programs that keep benchmarks need not write them again."""
+    document = count(*reference_example).to_json()
+    for configuration in document["configurations"].values():
+        for key in ("ci95", "pass_at_k", "pass_pow_k"):
+            del configuration[key]
+    for key in ("success_rate_ci95", "p_value", "matched", "verdict"):
+        del document["delta"][key]
+
+    older = Benchmark.model_validate(document)
+
+    assert older.configurations[WITH].ci95 is None
+    assert older.delta.success_rate == 0.4
 
 
 def test_infrastructure_errors_are_neither_failures_nor_forgotten() -> None:
@@ -255,9 +347,10 @@ def test_with_nothing_eligible_every_rate_and_mean_is_null() -> None:
 
     counted = benchmark.configurations[WITHOUT]
     assert (counted.success_rate, counted.pass_all, counted.code.rate) == (None, None, None)
+    assert (counted.ci95, counted.pass_at_k, counted.pass_pow_k) == (None, {}, {})
     assert counted.cost.eligible.tokens.to_json() == {"mean": None, "trials": 0}
     assert benchmark.configurations[WITH].success_rate == 1.0
-    assert benchmark.delta.success_rate is None
+    assert (benchmark.delta.success_rate, benchmark.delta.success_rate_ci95) == (None, None)
     assert set(benchmark.delta.cost["eligible"].values()) == {None}
 
 
@@ -496,6 +589,10 @@ def test_only_enforced_trials_are_compared(modes, level) -> None:
     assert benchmark.configurations[WITH].success_rate == 1.0
     assert benchmark.delta.to_json() == {
         "success_rate": None,
+        "success_rate_ci95": None,
+        "p_value": None,
+        "matched": None,
+        "verdict": None,
         "code_rate": None,
         "cost": {
             "eligible": {"tokens": None, "agent_secs": None, "cost_usd": None},

@@ -33,7 +33,7 @@ def pytest_evalarc_clients():
     }
 """
 
-RUN = ("evals", "-q", "-m", "evalarc_trial", "--evalarc-batch=night", "--evalarc-trials=3")
+RUN = ("evals", "-m", "evalarc_trial", "--evalarc-batch=night", "--evalarc-trials=3")
 SPENDER = (*RUN, "--evalarc-client=spender")
 
 

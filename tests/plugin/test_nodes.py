@@ -210,7 +210,8 @@ def test_collecting_writes_nothing_and_ends_with_the_plan(
         "at most 480 s each"
     )
     assert plan[2] == "  at most 32 minutes one after another"
-    assert plan[3].startswith("=") and "26 tests collected" in plan[3]
+    assert plan[3].startswith("  2 trials for each configuration are too few to tell")
+    assert plan[4].startswith("=") and "26 tests collected" in plan[4]
     assert not project.results.exists()
     assert not project.eval_root.exists()
 

@@ -73,6 +73,17 @@ SETTINGS = {
         Path(os.path.realpath(shutil.which("sh") or "")),
     ),
     "trust-local": Set(True, lambda evals, _: evals.request.trust_local, True),
+    "gate": Set(
+        ["success_rate>=0.8", "resolved"],
+        lambda evals, _: evals.options.texts("gate"),
+        ["success_rate>=0.8", "resolved"],
+    ),
+    "html": Set(
+        "page.html",
+        lambda evals, root: evals.options.path("html", root).relative_to(root),
+        Path("page.html"),
+    ),
+    "live": Set(True, lambda evals, _: evals.options.flag("live"), True),
     "strict": Set(True, lambda evals, _: evals.options.flag("strict"), True),
 }
 

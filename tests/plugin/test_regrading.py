@@ -115,7 +115,7 @@ def test_regradings_count_up_and_are_computed_again_byte_for_byte(
     """Each one stands for itself; none overwrites another."""
     project.inline(pytester, f"--evalarc-regrade={kept}", "-q", "-k", "without")
     project.write("broken", "all")
-    second = project.inline(pytester, f"--evalarc-regrade={kept}", "-q")
+    second = project.inline(pytester, f"--evalarc-regrade={kept}")
     documents = [kept / f"benchmark-regrade-{number}.json" for number in (1, 2)]
     first_bytes = [path.read_bytes() for path in documents]
     for path in documents:
@@ -162,7 +162,7 @@ def test_a_trial_that_counts_keeps_its_outcome_and_shows_its_new_grading(
     project.inline(pytester, *run)
     before = (kept / "benchmark.json").read_bytes()
 
-    session = project.inline(pytester, *AGAIN, "-q")
+    session = project.inline(pytester, *AGAIN)
 
     assert session.ret == 0
     assert counts(kept / "benchmark.json")["with-skills"] == (0, 0, 1)
@@ -232,7 +232,7 @@ def test_a_damaged_result_is_told_and_the_others_are_graded(
     """It costs the sum of its own batch and nothing else."""
     (kept / "trial-1-with-skills/result.json").write_text("{")
 
-    session = project.inline(pytester, *AGAIN, "-q")
+    session = project.inline(pytester, *AGAIN)
 
     assert (session.ret, session.counts) == (1, {"failed": 1, "passed": 2})
     told = [line for line in session.stdout.splitlines() if line.startswith("not written: ")]

@@ -165,7 +165,7 @@ def test_a_setup_failure_fails_the_run_whichever_item_is_selected(
     """The item that would tell it may be deselected; the run was broken all the same."""
     project.edit('"shell"', '"broken"')
 
-    session = project.inline(pytester, "--evalarc-task=hello", "-k", "success", "-q")
+    session = project.inline(pytester, "--evalarc-task=hello", "-k", "success")
 
     assert session.counts == {"skipped": 2, "deselected": 14}
     assert session.ret == pytest.ExitCode.TESTS_FAILED
@@ -232,7 +232,7 @@ def test_the_summary_is_a_table_a_person_can_read(
     project: Project, pytester: pytest.Pytester
 ) -> None:
     """Rates stand beside what they are rates of, and the path of the document below them."""
-    session = project.inline(pytester, "--evalarc-task=hello", "--evalarc-batch=night", "-q")
+    session = project.inline(pytester, "--evalarc-task=hello", "--evalarc-batch=night")
 
     table = session.stdout.partition("= evalarc =")[2].splitlines()[1:]
     assert table[:5] == [
@@ -243,13 +243,18 @@ def test_the_summary_is_a_table_a_person_can_read(
         "",
     ]
     assert table[5] == "hello: trials with oracle"
-    assert table[6].split() == [
-        *("configuration", "eligible", "succeeded", "rate", "code", "tokens", "agent", "s")
+    assert table[6] == "  too few trials to tell whether skills helped"
+    assert table[7].split() == [
+        *("configuration", "succeeded", "rate", "95", "%", "interval"),
+        *("code", "tokens", "agent", "s"),
     ]
-    assert table[7].split()[:6] == ["without-skills", "1", "of", "1", "1", "1.00"]
-    assert table[8].split()[:6] == ["with-skills", "1", "of", "1", "1", "1.00"]
-    assert table[9].split()[:3] == ["delta", "+0.00", "+0.00"]
-    assert table[10:12] == [
+    assert table[8].split()[:8] == [
+        "without-skills",
+        *["1", "of", "1", "1.00", "0.21", "to", "1.00"],
+    ]
+    assert table[9].split()[:8] == ["with-skills", *["1", "of", "1", "1.00", "0.21", "to", "1.00"]]
+    assert table[10].split()[:6] == ["delta", *["+0.00", "-0.79", "to", "+0.79", "+0.00"]]
+    assert table[11:13] == [
         "  with-skills: skill greet: 1 loaded",
         "  results/hello/oracle/night/benchmark.json",
     ]

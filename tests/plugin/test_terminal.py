@@ -1,11 +1,22 @@
-"""The table of a benchmark: which columns and remarks a reader sees."""
+"""The summary of a benchmark: which columns and remarks a reader sees, and how wide."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import pytest
+
 from pytest_evalarc.model.benchmark import Benchmark
-from pytest_evalarc.plugin.terminal import benchmark_lines
+from pytest_evalarc.model.shown import Shown
+from pytest_evalarc.plugin.benchmark_table import (
+    benchmark_line,
+    benchmark_lines,
+    verdict_colour,
+)
+from pytest_evalarc.plugin.tables import WIDTH, aligned, shortened
+from tests.needs import needs_bwrap
+from tests.plugin.project import Project
 
 
 def configuration(*, served: dict[str, int], cost: float | None = None) -> dict[str, Any]:
@@ -26,6 +37,9 @@ def configuration(*, served: dict[str, int], cost: float | None = None) -> dict[
         "failed": 1,
         "inconclusive": 0,
         "success_rate": 0.5,
+        "ci95": {"low": 0.09, "high": 0.91},
+        "pass_at_k": {1: 0.5, 2: 1.0},
+        "pass_pow_k": {1: 0.5, 2: 0.0},
         "pass_all": False,
         "code": {"passed": 1, "eligible": 2, "rate": 0.5},
         "causes": {"setup_failures": {}, "cancelled": {}, "excluded": {}, "failed": {}},
@@ -34,7 +48,14 @@ def configuration(*, served: dict[str, int], cost: float | None = None) -> dict[
     }
 
 
-def benchmark(*, reason: str | None = None, cost: float | None = None, **served: Any) -> Benchmark:
+def benchmark(
+    *,
+    reason: str | None = None,
+    verdict: Shown | None = None,
+    cost: float | None = None,
+    treatment: str = "skills",
+    **served: Any,
+) -> Benchmark:
     """Return a benchmark of two configurations, each answered as `served` says."""
     figures = {"tokens": None, "agent_secs": None, "cost_usd": None if cost is None else 0.0}
     return Benchmark.model_validate(
@@ -45,15 +66,19 @@ def benchmark(*, reason: str | None = None, cost: float | None = None, **served:
             "kind": "capability",
             "content_hash": "c" * 64,
             "client": "claude",
-            "treatment": "skills",
+            "treatment": treatment,
             "isolation": "enforced",
             "selection": "complete",
             "configurations": {
-                f"{name}-skills": configuration(served=models, cost=cost)
+                f"{name}-{treatment}": configuration(served=models, cost=cost)
                 for name, models in served.items()
             },
             "delta": {
-                "success_rate": None,
+                "success_rate": None if reason else 0.0,
+                "success_rate_ci95": None if reason else {"low": -0.6, "high": 0.6},
+                "matched": None,
+                "p_value": None,
+                "verdict": verdict,
                 "code_rate": None,
                 "cost": {"eligible": figures, "succeeded": figures},
                 "reason": reason,
@@ -84,7 +109,141 @@ def test_money_has_a_column_only_where_it_is_known() -> None:
 
     assert heads.endswith("agent s   US $")
     assert [row.split()[-1] for row in rows] == ["0.12", "0.12"]
+    assert all(len(row) <= WIDTH for row in rows)
     assert delta.split()[-1] == "+0.00"
     _, heads, row, *_ = benchmark_lines(benchmark(without={}, **{"with": {}}))
     assert heads.endswith("agent s")
     assert row.endswith("3.00")
+
+
+def test_rates_stand_beside_their_intervals() -> None:
+    """A rate of two trials says little, and the interval says how little."""
+    lines = benchmark_lines(
+        benchmark(verdict=Shown.TOO_FEW, without={}, **{"with": {}}),
+    )
+
+    assert lines == [
+        "hello: trials with claude",
+        "too few trials to tell whether skills helped",
+        "configuration   succeeded   rate   95 % interval  code  tokens  agent s",
+        "without-skills     1 of 2   0.50    0.09 to 0.91  0.50    1200     3.00",
+        "with-skills        1 of 2   0.50    0.09 to 0.91  0.50    1200     3.00",
+        "delta                      +0.00  -0.60 to +0.60     -       -        -",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told", "colour"),
+    [
+        (Shown.HELPED, "skills helped", "green"),
+        (Shown.HARMED, "skills harmed", "red"),
+        (Shown.NO_DIFFERENCE, "no difference is shown for skills", "yellow"),
+        (Shown.TOO_FEW, "too few trials to tell whether skills helped", "yellow"),
+    ],
+)
+def test_the_verdict_stands_above_the_table(verdict: Shown, told: str, colour: str) -> None:
+    """It is what a reader came for."""
+    found = benchmark(verdict=verdict, without={}, **{"with": {}})
+
+    assert benchmark_lines(found)[1] == told
+    assert verdict_colour(found) == colour
+    assert benchmark_line(found) == (
+        "hello: trials with claude: without-skills 1 of 2, with-skills 1 of 2, "
+        f"delta +0.00 (-0.60 to +0.60), {told}"
+    )
+
+
+def test_long_names_are_shortened_and_never_wrapped() -> None:
+    """A row that goes on in the next line is no row of a table."""
+    found = benchmark(
+        cost=1234.5, verdict=Shown.HELPED, treatment="t" * 60, without={}, **{"with": {}}
+    )
+
+    table = benchmark_lines(found)[2:6]
+
+    assert max(map(len, table)) <= WIDTH
+    assert table[1].startswith("without-ttt")
+    assert "ttt…  " in table[1]
+    assert table[1].split()[-1] == "1234"
+
+
+def test_a_table_gives_way_in_its_first_column_alone() -> None:
+    """Numbers that are cut would be other numbers."""
+    rows = [("name", "number"), ("n" * 40, "1" * 20)]
+
+    assert aligned(rows, width=40) == [
+        "name" + " " * 30 + "number",
+        "n" * 17 + "…  " + "1" * 20,
+    ]
+    assert aligned(rows, width=20)[1] == "n" * 7 + "…  " + "1" * 20
+    assert shortened("short", 5) == "short"
+    assert shortened("longer", 5) == "long…"
+
+
+def test_verbose_tells_each_cause_and_who_answered() -> None:
+    """One line a cause is easier to look up than a sentence of all."""
+    found = benchmark(without={}, **{"with": {"big-1": 2}})
+    counted = found.configurations["with-skills"]
+    causes = {**counted.causes, "failed": {"timeout": 1}, "excluded": {"grading": 2}}
+    more = counted.model_copy(update={"causes": causes, "planned": 4})
+    found = found.model_copy(update={"configurations": {"with-skills": more}})
+
+    brief = benchmark_lines(found)
+    verbose = benchmark_lines(found, verbose=True)
+
+    assert brief[-2:] == [
+        "with-skills: 2 of 4 planned trials count",
+        "with-skills: excluded: 2 grading; failed: 1 timeout",
+    ]
+    assert "with-skills: excluded: grading: 2 trials" in verbose
+    assert "with-skills: failed: timeout: 1 trial" in verbose
+    assert "with-skills: answered by big-1: 2 trials" in verbose
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_quiet_has_one_line_for_each_document(project: Project, pytester: pytest.Pytester) -> None:
+    """Whoever asks for less still learns what came out and where it lies."""
+    session = project.inline(pytester, "--evalarc-task=hello", "--evalarc-batch=night", "-q")
+
+    told = session.stdout.partition(" evalarc =")[2].splitlines()[1:-1]
+    assert told == [
+        "hello: audit: mutation score 1.00 (2 of 2 detected), weakest margin 1 "
+        "(results/hello/audit/night/audit.json)",
+        "hello: trials with oracle: without-skills 1 of 1, with-skills 1 of 1, "
+        "delta +0.00 (-0.79 to +0.79), too few trials to tell whether skills helped "
+        "(results/hello/oracle/night/benchmark.json)",
+    ]
+
+
+@needs_bwrap
+@pytest.mark.slow
+@pytest.mark.parametrize(("option", "is_coloured"), [("yes", True), ("no", False)])
+def test_colours_are_those_that_pytest_is_told(
+    option: str, is_coloured: bool, project: Project, pytester: pytest.Pytester
+) -> None:
+    """A log file must hold no codes of a terminal."""
+    session = project.inline(
+        pytester, "evals", "-m", "evalarc_trial", "--evalarc-client=nop", f"--color={option}"
+    )
+
+    (line,) = [each for each in session.stdout.splitlines() if "too few trials" in each]
+    assert bool(re.search("\x1b\\[33m", line)) is is_coloured
+    assert ("\x1b" in line) is is_coloured
+
+
+def test_a_run_with_trials_begins_with_what_they_can_show(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """Whoever plans too few learns it before hours are spent."""
+    few = project.inline(pytester, "evals", "--co", "--evalarc-trials=2")
+    many = project.inline(pytester, "evals", "--co", "--evalarc-trials=20")
+    bare = project.inline(pytester, "evals", "--co")
+
+    told = "2 trials for each configuration are too few to tell a difference; plan at least 5"
+    assert f"evalarc: {told}" in few.stdout.splitlines()
+    assert f"  {told}" in few.stdout.splitlines()
+    assert "evalarc: 20 trials for each configuration are likely to show a difference" in (
+        many.stdout
+    )
+    assert "for each configuration" not in bare.stdout

@@ -25,6 +25,7 @@ from pytest_evalarc.model.trajectory import Checkpoint
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.regrade import write_regrade
+from pytest_evalarc.reporting.summary import write_summary
 from pytest_evalarc.reporting.verify import verify
 from tests.documents import audit, case, evaluation, grading, result_of, write_trials
 
@@ -60,6 +61,11 @@ def a_comparison(folder: Path) -> Path:
 
 def a_benchmark(folder: Path) -> Path:
     return write_document(write_trials(folder))[1]
+
+
+def a_summary(folder: Path) -> Path:
+    batch = write_trials(folder)
+    return write_summary(batch.parents[2], batch.name)[1]
 
 
 def a_result(outcome: Outcome) -> Callable[[Path], Path]:
@@ -99,6 +105,7 @@ EVERY = {
     "trajectory": a_trajectory,
     "comparison": a_comparison,
     "benchmark": a_benchmark,
+    "summary": a_summary,
     "regrade": a_regrade,
     "regraded-benchmark": a_regraded_benchmark,
     **{outcome.value: a_result(outcome) for outcome in Outcome},
@@ -287,7 +294,7 @@ def test_no_derived_field_of_a_comparison_can_be_changed(tmp_path: Path) -> None
     }
 
 
-@pytest.mark.parametrize("make", [a_benchmark, a_regraded_benchmark])
+@pytest.mark.parametrize("make", [a_benchmark, a_regraded_benchmark, a_summary])
 def test_no_field_of_a_benchmark_can_be_changed(
     make: Callable[[Path], Path], tmp_path: Path
 ) -> None:

@@ -149,6 +149,19 @@ def test_the_newest_batches_of_each_task_and_client_stay(tmp_path: Path, plan: P
     assert all(path.exists() for path in (oldest, old, new, other, audit))
 
 
+def test_the_summary_of_a_batch_goes_with_its_first_folder(tmp_path: Path, plan: Plan) -> None:
+    """It is of folders of which one is gone; what is left can be summed up again."""
+    old, new = plan("y"), plan("x")
+    summaries = [tmp_path / "results" / f"{name}.summary.json" for name in ("x", "y", "z")]
+    for path in summaries:
+        path.touch()
+
+    found = old_results(tmp_path / "results", keep=1, eval_root=tmp_path / "root")
+
+    assert found.removable == (old, summaries[1])
+    assert new.exists()
+
+
 def test_the_batch_that_latest_leads_to_stays(tmp_path: Path, plan: Plan) -> None:
     """It may be an older one, gone on with by name."""
     first, second, _ = plan("a"), plan("b"), plan("c")

@@ -1,0 +1,77 @@
+"""`python -m pytest_evalarc.cli.schemas DIR`: the JSON Schema of every document that is kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pytest_evalarc.cli.doctor import Diagnosis
+from pytest_evalarc.cli.tasks_listing import Listing
+from pytest_evalarc.files.strict import dumps
+from pytest_evalarc.grading.kept import KeptSubmission
+from pytest_evalarc.model.audit import Audit, AuditPlan, ControlDoc
+from pytest_evalarc.model.base import JsonObject, Model
+from pytest_evalarc.model.benchmark import Benchmark
+from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, EvaluationDoc
+from pytest_evalarc.model.comparison import BatchComparison, Comparison
+from pytest_evalarc.model.measured import Measured
+from pytest_evalarc.model.regrade import Regrade
+from pytest_evalarc.model.summary import Summary
+from pytest_evalarc.model.trajectory import Trajectory
+from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.reporting.documents import write_text
+from pytest_evalarc.runs.budget import Admission
+from pytest_evalarc.runs.start import StartDoc
+
+DOCUMENTS: Mapping[str, type[Model]] = {
+    "accepted": Measured,
+    "audit": Audit,
+    "audit-control": ControlDoc,
+    "audit-plan": AuditPlan,
+    "batch-comparison": BatchComparison,
+    "benchmark": Benchmark,
+    "budget-round": Admission,
+    "candidate-grading": CandidateDoc,
+    "candidate-plan": CandidatePlan,
+    "comparison": Comparison,
+    "doctor": Diagnosis,
+    "evaluation": EvaluationDoc,
+    "plan": PlanDoc,
+    "regrade": Regrade,
+    "result": TrialResult,
+    "start": StartDoc,
+    "submission": KeptSubmission,
+    "summary": Summary,
+    "tasks": Listing,
+    "trajectory": Trajectory,
+}
+"""Every whole document of ours by the name of its schema."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(model: type[Model]) -> JsonObject:
+    """Return the JSON Schema of a document, in the 2020-12 dialect, keys as they are written."""
+    return {"$schema": _DIALECT, **model.model_json_schema(by_alias=True)}
+
+
+def schema_files() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each schema's file."""
+    for name, model in DOCUMENTS.items():
+        yield f"{name}.schema.json", dumps(schema(model)).decode()
+
+
+def write_schemas(folder: Path) -> None:
+    """Write every schema into a folder, which is made when it is not there.
+
+    Raises:
+        DocumentError: One cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in schema_files():
+        write_text(folder / name, text)
+
+
+if __name__ == "__main__":
+    write_schemas(Path(sys.argv[1]))

@@ -1,0 +1,216 @@
+"""What changed between measurements of tasks: batches, audits and what was imported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pytest_evalarc.counting.differences import differences, shown
+from pytest_evalarc.counting.intervals import newcombe_difference
+from pytest_evalarc.errors import UsageError
+from pytest_evalarc.model.across import FIELDS
+from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.comparison import BatchComparison, Change, ComparedRow, Tally
+from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.model.measured import Measured, MeasuredRow
+
+_DECIMALS = 8
+_Key: TypeAlias = tuple[str, str, str | None]
+_RowKey: TypeAlias = tuple[str | None, str, str]
+
+
+class _Mismatch(NamedTuple):
+    """Why two measurements are not compared."""
+
+    field: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.told}"
+
+
+def compare_batches(
+    baseline: Sequence[Measured],
+    current: Sequence[Measured],
+    *,
+    across: Collection[str] = (),
+    only_current: bool = False,
+) -> BatchComparison:
+    """Return what became better and worse, row by row.
+
+    A measurement of one side is compared with that of the same task and client on the other. An
+    audit judges a task's checks, and so compares across versions of the task: there, a mutant is
+    compared when it is the same fault by digest.
+
+    Args:
+        baseline: What is compared with; at most one measurement of each task and client.
+        current: What it is compared with that.
+        across: Conditions that may differ, each a word of `FIELDS`. With `client`, different
+            clients are compared with each other.
+        only_current: Leave out what the current side did not measure at all, rather than call it
+            removed: what is accepted in a repository is more than one run measures.
+
+    Returns:
+        Rows in the order of the current side, then what is in the baseline alone.
+
+    Raises:
+        UsageError: A side has two measurements of one task and client.
+    """
+    by_client = "client" not in across
+    before = _by_key(baseline, "the baseline", by_client=by_client)
+    after = _by_key(current, "the current side", by_client=by_client)
+    keys = [key for key in dict.fromkeys((*after, *before)) if key in after or not only_current]
+    rows = tuple(
+        row for key in keys for row in _pair(before.get(key), after.get(key), across=across)
+    )
+    counts = {change: sum(row.change is change for row in rows) for change in Change}
+    return BatchComparison(
+        schema_version=SCHEMA_VERSION,
+        baseline=tuple(_told(found) for key, found in before.items() if key in keys),
+        current=tuple(map(_told, after.values())),
+        across=tuple(name for name in FIELDS if name in across),
+        changes=counts,
+        rows=rows,
+        interpretation=_interpret(counts),
+    )
+
+
+def _by_key(found: Iterable[Measured], side: str, *, by_client: bool) -> Mapping[_Key, Measured]:
+    measured: dict[_Key, Measured] = {}
+    for one in found:
+        kind = "audit" if one.kind == "audit" else "trials"
+        key = (kind, one.task, one.client if by_client else None)
+        if key in measured:
+            where, other = _told(one), _told(measured[key])
+            hint = "name one of them"
+            raise UsageError(where, f"stands beside {other} in {side}", hint)
+        measured[key] = one
+    return measured
+
+
+def _told(measured: Measured) -> str:
+    return f"{measured.task}/{measured.client or 'audit'}/{measured.batch}"
+
+
+def _pair(
+    before: Measured | None, after: Measured | None, *, across: Collection[str]
+) -> Iterator[ComparedRow]:
+    """Yield the rows of one task and client."""
+    one, two = _rows(before), _rows(after)
+    known = after or before
+    mismatch = _differs(before, after, across=across) if before and after else None
+    for key in dict.fromkeys((*two, *one)):
+        yield _compared(known, one.get(key), two.get(key), mismatch=mismatch)
+
+
+def _rows(measured: Measured | None) -> Mapping[_RowKey, MeasuredRow]:
+    rows = measured.rows if measured else ()
+    return {(row.configuration, row.part, row.name): row for row in rows}
+
+
+def _differs(before: Measured, after: Measured, *, across: Collection[str]) -> _Mismatch | None:
+    """Return why two measurements are not compared; None where they were made alike."""
+    sides = (("the baseline", before), ("the current side", after))
+    for name, side in sides:
+        if side.selection == "partial":
+            return _Mismatch("selection", f"is partial in {name}, whose rates are not compared")
+    if "isolation" not in across:
+        for name, side in sides:
+            level = side.conditions.isolation
+            if level != "enforced" and side.kind != "imported":
+                told = f"is {shown(level)} in {name}, and only enforced is compared"
+                return _Mismatch("isolation", told)
+    allowed = {field for word in across for field in FIELDS[word]}
+    if after.kind == "audit":
+        allowed.add("task")
+    plain = [side.conditions.model_dump(mode="json", exclude=allowed) for _, side in sides]
+    for field, first, second in differences(*plain):
+        told = f"is {shown(first)} in the baseline and {shown(second)} now"
+        return _Mismatch(field, told)
+    return None
+
+
+def _compared(
+    known: Measured | None,
+    before: MeasuredRow | None,
+    after: MeasuredRow | None,
+    *,
+    mismatch: _Mismatch | None,
+) -> ComparedRow:
+    row = after or before
+    assert known is not None and row is not None, "a row comes from one side at least"
+    # A task that changed may have gained and lost checks; under any other mismatch a row that is
+    # not there says nothing, as in a batch that was cut off.
+    if mismatch is not None and mismatch.field == "task" and (before is None or after is None):
+        mismatch = None
+    reason = str(mismatch) if mismatch else _unknown(before, after)
+    return ComparedRow(
+        task=known.task,
+        client=known.client,
+        configuration=row.configuration,
+        part=row.part,
+        name=row.name,
+        change=Change.INCOMPARABLE if reason else _change(before, after),
+        before=_tally(before),
+        after=_tally(after),
+        difference_ci95=None if reason else _difference(before, after),
+        reason=reason,
+    )
+
+
+def _unknown(before: MeasuredRow | None, after: MeasuredRow | None) -> str | None:
+    """Return why a row that both sides have is not compared."""
+    if before is None or after is None:
+        return None
+    for name, row in (("the baseline", before), ("the current side", after)):
+        if row.judged == 0:
+            return f"judged: is 0 in {name}, so nothing is known"
+    faults = (before.fault_sha256, after.fault_sha256)
+    if faults[0] != faults[1]:
+        return f"fault_sha256: is {shown(faults[0])} in the baseline and {shown(faults[1])} now"
+    return None
+
+
+def _change(before: MeasuredRow | None, after: MeasuredRow | None) -> Change:
+    if before is None:
+        return Change.NEWLY_COVERED
+    if after is None:
+        return Change.REMOVED
+    # Products, since fractions of equal value may differ as floats.
+    fell = after.passed * before.judged - before.passed * after.judged
+    if fell < 0:
+        return Change.LESS_RELIABLE if after.passed else Change.REGRESSED
+    if fell > 0:
+        return Change.IMPROVED
+    return _by_margin(before.margin, after.margin)
+
+
+def _by_margin(before: int | None, after: int | None) -> Change:
+    if before is None or after is None or before == after:
+        return Change.UNCHANGED
+    return Change.LESS_RELIABLE if after < before else Change.IMPROVED
+
+
+def _tally(row: MeasuredRow | None) -> Tally | None:
+    if row is None:
+        return None
+    return Tally(passed=row.passed, judged=row.judged, margin=row.margin)
+
+
+def _difference(before: MeasuredRow | None, after: MeasuredRow | None) -> Interval | None:
+    """Return how sure the difference of two rates is; a control is judged, and not sampled."""
+    if before is None or after is None or after.part == "control":
+        return None
+    found = newcombe_difference(after.passed, after.judged, before.passed, before.judged)
+    return found.rounded(_DECIMALS)
+
+
+def _interpret(counts: Mapping[Change, int]) -> str:
+    told = ", ".join(
+        f"{count} {change.value.replace('_', ' ')}" for change, count in counts.items() if count
+    )
+    return (
+        f"Of the rows: {told or 'none'}. A rate over few trials moves by chance: its difference is "
+        "told apart from none only where the interval beside it leaves out 0, and no improvement "
+        "makes up for a regression."
+    )

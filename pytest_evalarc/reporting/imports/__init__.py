@@ -1,0 +1,1 @@
+"""What other programs wrote, as measurements and as tasks."""

@@ -1,0 +1,1 @@
+"""One HTML page for people: results read with care, told plainly, opened without a network."""

@@ -1,0 +1,332 @@
+"""The report page: one HTML file that needs no network and runs no foreign text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pytest_evalarc.counting.benchmark import CostFigure
+from pytest_evalarc.errors import DocumentError
+from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Delta, Mean
+from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.reporting.documents import write_text
+from pytest_evalarc.reporting.page import faults, words
+from pytest_evalarc.reporting.page.gather import Gathered, TrialsPart, gather
+from pytest_evalarc.reporting.page.plots import Point, Rate, forest_plot, strip_plot
+from pytest_evalarc.reporting.page.trial import UNKNOWN, Sources
+
+_HERE = Path(__file__).parent
+TEXT_CHARACTERS = 4000
+"""Of one foreign text outside the sections of trials."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A number of a document, and how it is told; None where there is none."""
+
+    value: float | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measure of every configuration, and the difference that the treatment makes."""
+
+    label: str
+    cells: tuple[Shown, ...]
+    difference: Shown | None = None
+    is_lead: bool = False
+    """Whether it is what a reader looks for first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plot:
+    """A plot with what it shows; its texts are escaped."""
+
+    title: str
+    svg: Markup
+
+
+def write_page(folders: Sequence[Path], file: Path, sources: Sources) -> Gathered:
+    """Write the report page of folders of results, and return what it was made from.
+
+    Args:
+        folders: As for `gather`.
+        file: The page; the folder that it lies in is made where it is missing.
+        sources: Where clients and tasks come from.
+
+    Raises:
+        DocumentError: The page cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be made: {error.strerror or error}"
+        raise DocumentError(str(file.parent), problem, "name another place") from error
+    gathered = gather(folders, sources)
+    write_text(file, page(gathered, linked=sources.allowance.linked))
+    return gathered
+
+
+def page(gathered: Gathered, *, linked: int = 0) -> str:
+    """Return the page as HTML; equal results give equal text.
+
+    Args:
+        gathered: What it tells.
+        linked: Trials of which something is a link, since it was too much for the page.
+    """
+    style, script = (_own(name) for name in ("style.css", "page.js"))
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Data is made safe for its element where it becomes JSON; numbers stand as JSON has them.
+    environment.filters |= {"json_element": Markup, "exact": json.dumps}
+    template = environment.get_template("page.html.j2")
+    answers = [words.answer(part.benchmark) for part in gathered.trials]
+    return template.render(
+        gathered=gathered,
+        title=_title(gathered),
+        answers=list(zip(gathered.trials, answers, strict=True)),
+        compared=sum(answer.word in _COMPARED for answer in answers),
+        forest=_forest(gathered),
+        linked=linked,
+        words=words,
+        figures=figures,
+        causes=causes,
+        strips=strips,
+        heat=faults.heat,
+        unknown=UNKNOWN,
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+    )
+
+
+_COMPARED = ("helped", "hurt", "not shown")
+
+
+def _own(name: str) -> Markup:
+    return Markup(_HERE.joinpath(name).read_text("utf-8"))
+
+
+def _shown(value: object) -> object:
+    """Return what a template prints: foreign text loses what steers a reader's eye."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value, limit=TEXT_CHARACTERS)
+    return UNKNOWN if value is None else value
+
+
+def _policy(style: str, script: str) -> str:
+    """Return what a browser may do with this page: its own style and script, and nothing else.
+
+    Foreign text is escaped; should a way through ever be found, it would still not run.
+    """
+    allowed = {"style-src": style, "script-src": script}
+    hashes = "; ".join(f"{kind} '{_digest(text)}'" for kind, text in allowed.items())
+    return f"default-src 'none'; {hashes}; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _title(gathered: Gathered) -> str:
+    tasks = dict.fromkeys(
+        [
+            *(part.plan.task.name for part in gathered.trials),
+            *(audit.task.name for audit in gathered.audits),
+            *(document.task.name for document in gathered.evaluations),
+        ]
+    )
+    return ", ".join(list(tasks)[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
+
+
+# Plots.
+
+
+def _forest(gathered: Gathered) -> Markup | None:
+    groups = {
+        f"{part.plan.task.name}, {part.plan.client}": list(rates(part.benchmark))
+        for part in gathered.trials
+    }
+    return Markup(forest_plot(groups)) if groups else None
+
+
+def rates(benchmark: Benchmark) -> Iterator[Rate]:
+    """Yield the rows of the forest plot, the treatment's first and its difference with it."""
+    sides = words.sides(benchmark)
+    treated = sides[0] if sides else None
+    is_compared = words.answer(benchmark).word in _COMPARED
+    delta = benchmark.delta if is_compared else None
+    for name in sorted(benchmark.configurations, key=lambda name: name != treated):
+        counted = benchmark.configurations[name]
+        yield Rate(
+            label=name,
+            rate=counted.success_rate,
+            interval=counted.ci95,
+            is_treated=name == treated,
+            reason="no eligible trial",
+            difference=delta.success_rate if delta and name == treated else None,
+            difference_interval=delta.success_rate_ci95 if delta and name == treated else None,
+        )
+
+
+def strips(part: TrialsPart, name: str) -> list[Plot]:
+    """Return a plot for each cost that a trial of the part told: seconds, tokens, dollars."""
+    plots = []
+    measures = {
+        "agent_secs": ("seconds of the session", "elapsed_s"),
+        "tokens": ("tokens", "tokens"),
+        "cost_usd": ("cost in US dollars", "cost_usd"),
+    }
+    for key, (title, attribute) in measures.items():
+        rows = {
+            configuration: [
+                Point(value=value, word=row.outcome.value if row.outcome else "")
+                for row in part.trials
+                if row.entry.configuration == configuration
+                and row.is_eligible
+                and (value := getattr(row, attribute)) is not None
+            ]
+            for configuration in part.benchmark.configurations
+        }
+        if any(rows.values()):
+            means = {
+                configuration: getattr(counted.cost.eligible, key).mean
+                for configuration, counted in part.benchmark.configurations.items()
+            }
+            svg = strip_plot(f"{name}-{key}", title, rows, means)
+            plots.append(Plot(title=title, svg=Markup(svg)))
+    return plots
+
+
+# Tables.
+
+
+def figures(benchmark: Benchmark) -> list[Figure]:
+    """Return what a benchmark counts, as rows of a table with a column each configuration."""
+    counted = list(benchmark.configurations.values())
+    delta = benchmark.delta
+    return [
+        Figure(
+            label="success rate",
+            cells=tuple(_rate(each.success_rate, each) for each in counted),
+            difference=_points(delta.success_rate) if delta else None,
+            is_lead=True,
+        ),
+        *_bounds(delta, counted),
+        Figure(
+            label="code alone passed",
+            cells=tuple(_rate(each.code.rate, each) for each in counted),
+            difference=_points(delta.code_rate) if delta else None,
+        ),
+        _count("eligible", [each.eligible for each in counted]),
+        _count("succeeded", [each.succeeded for each in counted]),
+        _count("failed", [each.failed for each in counted]),
+        _count("inconclusive", [each.inconclusive for each in counted]),
+        _count("planned", [each.planned for each in counted]),
+        _count("setup failures", [each.setup_failures for each in counted]),
+        _count("cancelled", [each.cancelled for each in counted]),
+        _count("excluded: isolation", [each.excluded.isolation for each in counted]),
+        _count("excluded: grading", [each.excluded.grading for each in counted]),
+        _mean("mean tokens", "tokens", counted, delta),
+        _mean("mean session seconds", "agent_secs", counted, delta),
+        _mean("mean cost in US dollars", "cost_usd", counted, delta),
+    ]
+
+
+def _count(label: str, counts: Sequence[int | None]) -> Figure:
+    cells = (Shown(value=n, text=UNKNOWN if n is None else f"{n:,}") for n in counts)
+    return Figure(label=label, cells=tuple(cells))
+
+
+def _rate(rate: float | None, counted: ConfigurationBenchmark) -> Shown:
+    if rate is None:
+        why = words.no_rate(counted) if not counted.eligible else "none of them is known"
+        return Shown(value=None, text=f"{UNKNOWN} {why}")
+    return Shown(value=rate, text=words.percent(rate))
+
+
+def _points(difference: float | None) -> Shown:
+    return Shown(value=difference, text=words.points(difference))
+
+
+def _bounds(delta: Delta | None, counted: Sequence[ConfigurationBenchmark]) -> Iterator[Figure]:
+    """Yield the ends of the intervals, each a row: a number stands alone in its cell."""
+    apart = delta.success_rate_ci95 if delta else None
+    for label, end in (("95 % interval from", "low"), ("95 % interval to", "high")):
+        yield Figure(
+            label=label,
+            cells=tuple(_end(each.ci95, end, signed=False) for each in counted),
+            difference=_end(apart, end, signed=True) if delta else None,
+        )
+
+
+def _end(interval: Interval | None, end: str, *, signed: bool) -> Shown:
+    value = None if interval is None else float(getattr(interval, end))
+    return Shown(value=value, text=words.points(value) if signed else words.percent(value))
+
+
+def _mean(
+    label: str, key: CostFigure, counted: Sequence[ConfigurationBenchmark], delta: Delta | None
+) -> Figure:
+    means: list[Mean] = [getattr(each.cost.eligible, key) for each in counted]
+    cells = (
+        Shown(
+            value=mean.mean,
+            text=UNKNOWN if mean.mean is None else f"{mean.mean:,.6g} ({mean.trials} trials)",
+        )
+        for mean in means
+    )
+    if delta is None:
+        return Figure(label=label, cells=tuple(cells))
+    value = delta.cost["eligible"][key]
+    told = UNKNOWN if value is None else f"{value:+,.6g}".replace("-", words.MINUS)
+    return Figure(label=label, cells=tuple(cells), difference=Shown(value=value, text=told))
+
+
+def causes(benchmark: Benchmark) -> list[Figure]:
+    """Return why trials ended where they did, and what was seen of skills, as rows of a table.
+
+    Skills and expectations are judged under the treatment alone; elsewhere stands a dash.
+    """
+    counted = list(benchmark.configurations.values())
+    found: dict[str, list[int | None]] = {}
+    for column, each in enumerate(counted):
+        for label, count in _reasons(each):
+            found.setdefault(label, [0] * len(counted))[column] = count
+    for column, each in enumerate(counted):
+        for label, count in _observations(each):
+            usual = [None if other.observed_load is None else 0 for other in counted]
+            found.setdefault(label, usual)[column] = count
+    return [_count(label, counts) for label, counts in found.items()]
+
+
+def _reasons(counted: ConfigurationBenchmark) -> Iterator[tuple[str, int]]:
+    for group, kinds in counted.causes.items():
+        for kind, count in kinds.items():
+            yield f"{group.replace('_', ' ')}: {kind.replace('_', ' ')}", count
+    for models, count in counted.served.items():
+        yield f"answered by {models}", count
+
+
+def _observations(counted: ConfigurationBenchmark) -> Iterator[tuple[str, int]]:
+    for skill, loads in (counted.observed_load or {}).items():
+        for load, count in loads.items():
+            yield f"load of {skill}: {load.value.replace('_', ' ')}", count
+    for name, verdicts in (counted.expectations or {}).items():
+        for verdict, count in verdicts.items():
+            yield f"expectation {name}: {verdict}", count
