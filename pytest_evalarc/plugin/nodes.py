@@ -176,6 +176,20 @@ class EvalItem(pytest.Function):
         names = [node.name for node in self.listchain() if isinstance(node, (Group, EvalItem))]
         return self.path, self.leaf.line - 1, ".".join(names)
 
+    def runtest(self) -> None:
+        """Run the body; what it tells leaves without the frames it came through.
+
+        Whoever keeps the exception, as plugins that rerun failures do, would keep a whole
+        result with each of them.
+
+        Raises:
+            Told: What the body tells.
+        """
+        try:
+            super().runtest()
+        except bodies.Told as told:
+            raise told.with_traceback(None)  # noqa: B904 - it is the same exception.
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
         """Show what a user can mend as its sentence, and a bug of ours as a traceback."""
         from pytest_evalarc.errors import EvalArcError

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from pytest_evalarc.plugin.nodes import sort_trials
+from pytest_evalarc.plugin.session import RECENT
 from tests.needs import needs_bwrap
 from tests.plugin.project import TASK, TASK_ID, Project
 
@@ -25,6 +26,29 @@ TRIALS = [
     *(f"oracle::without-skills::trial-001::{name}" for name in WITHOUT),
     *(f"oracle::with-skills::trial-001::{name}" for name in WITH),
 ]
+
+KEEPER = """\
+import gc
+import weakref
+
+import pytest
+
+kept, results = [], []
+
+def pytest_runtest_makereport(item, call):
+    kept.append(call.excinfo)
+
+def pytest_evalarc_trial_finished(result, folder):
+    results.append(weakref.ref(result))
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    gc.collect()
+    missed = sum(info is not None for info in kept)
+    alive = sum(result() is not None for result in results)
+    session.config.rootpath.joinpath("counts").write_text(f"{missed} {alive}")
+"""
+"""Keeps every exception, and tells how many results are alive for it."""
 
 
 def collected(project: Project, pytester: pytest.Pytester, *arguments: str) -> list[str]:
@@ -257,3 +281,15 @@ def test_sorting_keeps_the_items_of_a_trial_together(
     trials = [item.nodeid.rpartition("::")[0] for item in items if "trial-" in item.nodeid]
     changes = sum(before != after for before, after in itertools.pairwise(trials))
     assert changes == 5
+
+
+def test_a_kept_failure_keeps_no_result(project: Project) -> None:
+    """Plugins that rerun failures keep every exception: 300 misses would hold 300 results."""
+    project.write("evals/conftest.py", KEEPER)
+
+    session = project.pytest("--evalarc-task=hello", "--evalarc-client=nop", "--evalarc-trials=10")
+
+    assert session.ret == 0, session.stdout
+    missed, alive = map(int, (project.root / "counts").read_text("utf-8").split())
+    assert missed == 20 * len(["greets", "success"]) + 10 * len(["used-greet"])
+    assert alive <= RECENT
