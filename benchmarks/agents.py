@@ -194,7 +194,7 @@ def bare_times_s(folder: Path, server: ModelServer, client: str, runs: int) -> I
 def small_project(folder: Path, server: ModelServer, client: str) -> TasksProject:
     """Return a project with a task that is solved and graded in a moment."""
     folder.mkdir()
-    server.add(SMALL, Script.of(Write("code.py", "value = 2\n"), Run("true")))
+    server.add(SMALL, Script.of(Write("answer.py", "value = 2\n"), Run("true")))
     project = TasksProject(folder, server)
     write_small_task(project.root / "evals" / "tasks" / SMALL)
     project.add_client(client, SMALL)

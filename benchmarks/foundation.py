@@ -357,11 +357,11 @@ def write_small_task(task: Path) -> None:
     checks = [f"check_{number}" for number in range(ITEMS_OF_A_TRIAL - 2)]
     (task / "starter").mkdir(parents=True)
     (task / "checks").mkdir()
-    (task / "starter" / "code.py").write_text("value = 1\n", "utf-8")
+    (task / "starter" / "answer.py").write_text("value = 1\n", "utf-8")
     for check in checks:
-        body = "import submission\n\n\ndef test_it():\n    assert submission\n"
+        body = "from answer import value\n\n\ndef test_it():\n    assert value == 2\n"
         (task / "checks" / f"{check}.py").write_text(body, "utf-8")
-    head = 'kind = "capability"\nprompt = "Do it."\ntoolchain = "python"\neditable = ["code.py"]\n'
+    head = 'kind = "capability"\nprompt = "Do it."\ntoolchain = "python"\neditable = ["answer.py"]\n'
     tables = "".join(f"[checks.{check}]\n" for check in checks)
     (task / "task.toml").write_text(head + tables, "utf-8")
 
