@@ -55,12 +55,11 @@ def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> C
 def scope_of(task: Task, control: str, mode: AuditMode) -> Scope:
     """Return what of a control's row an audit needs.
 
-    Whether the reference is flaky shows with one seed as well as with many. A mutant is detected
-    in its target dimension or not at all, so a fast audit looks nowhere else; and a starter that
-    fails with one seed has failed.
+    Whether the reference is flaky shows with one seed as well as with many, and a starter that
+    fails with one seed has failed. A mutant is detected in its target dimension or not at all, so
+    a fast audit looks nowhere else.
     """
-    is_short = control == REFERENCE_REPEAT or (control == STARTER and mode == "fast")
-    if is_short and task.pack is not None:
+    if control in (REFERENCE_REPEAT, STARTER) and task.pack is not None:
         return Scope(seeds=task.pack.seeds[:1])
     targets = {mutant.name: mutant.target for mutant in task.mutants}
     if mode == "full" or control not in targets:
