@@ -140,6 +140,12 @@ class Active:
             # What only runs is imported now, which no item's time shall hold.
             self._session.runs  # noqa: B018
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """See which item begins: what comes next may begin beside what it waits for."""
+        if self._session is not None:
+            self._session.runs.controls.look(item, nextitem)
+
     def pytest_unconfigure(self) -> None:
         """Give the signals back."""
         self._interrupts.give_back()
@@ -214,11 +220,12 @@ class Active:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Aggregate what is on disk, whoever wrote it, and remove what was only for working."""
-        if _is_worker(session.config) or session.config.option.collectonly:
-            return
-        if self._session is None:
+        if self._session is None or session.config.option.collectonly:
             return
         runs = self._session.runs
+        runs.stop()
+        if _is_worker(session.config):
+            return
         runs.finish()
         # The item that tells it may have been deselected.
         if runs.is_broken and session.exitstatus == pytest.ExitCode.OK:
