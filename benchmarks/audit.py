@@ -147,7 +147,7 @@ def audit_figures(folder: Path, rounds: int) -> Iterator[Figure]:
     yield Figure("full audit in bubblewrap : EvalArc", full_s / base_s, "", 0.6, f"{full_s:.1f} s")
     yield Figure("fast audit in bubblewrap : EvalArc", fast_s / base_s, "", 0.2, f"{fast_s:.1f} s")
     # Processes below a sandbox are not the harness's own to count, and EvalArc's are: it puts the
-    # same cases to nine controls, and we to ten and once more to a third of one.
+    # same cases to nine controls, and we to nine, and a third of them to two more.
     own_s, candidates_s = median(full, "own_cpu_s"), median(theirs, "candidates_cpu_s")
     note = f"{own_s:.2f} s of {candidates_s:.1f} s"
     yield Figure("own CPU : the candidates' CPU", own_s / candidates_s, "", 0.1, note)

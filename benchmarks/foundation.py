@@ -361,7 +361,8 @@ def write_small_task(task: Path) -> None:
     for check in checks:
         body = "from answer import value\n\n\ndef test_it():\n    assert value == 2\n"
         (task / "checks" / f"{check}.py").write_text(body, "utf-8")
-    head = 'kind = "capability"\nprompt = "Do it."\ntoolchain = "python"\neditable = ["answer.py"]\n'
+    head = 'kind = "capability"\nprompt = "Do it."\n'
+    head += 'toolchain = "python"\neditable = ["answer.py"]\n'
     tables = "".join(f"[checks.{check}]\n" for check in checks)
     (task / "task.toml").write_text(head + tables, "utf-8")
 

@@ -61,7 +61,7 @@ def evaluate(
         grader_sha256=grading.grader_sha256,
         cases_sha256=grading.checks_sha256,
         runtime=grading.runtime,
-        seeds=task.pack.seeds if task.pack else (),
+        seeds=_seeds(task, rows),
         valid=valid,
         grading_status=grading.status,
         cause=grading.cause,
@@ -75,6 +75,14 @@ def evaluate(
         isolation=grading.isolation,
         evaluation_seconds=grading.wall_time_s,
     )
+
+
+def _seeds(task: TaskRef, rows: Sequence[CheckRow]) -> tuple[int, ...]:
+    """Return the seeds that rows are of, which may be fewer than the task has."""
+    asked = {row.seed for row in rows}
+    seeds = task.pack.seeds if task.pack else ()
+    # Rows without a seed stand for all of them: nothing was run.
+    return seeds if None in asked else tuple(seed for seed in seeds if seed in asked)
 
 
 def evaluation_document(

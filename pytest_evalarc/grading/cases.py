@@ -6,9 +6,9 @@ import hashlib
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +16,20 @@ from typing import NamedTuple
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.grading.candidate import Candidate, as_candidate, filled_command, named_command
-from pytest_evalarc.grading.lab import STARTUP_S, SYSTEM_PATH, PackLab, require, scratch
+from pytest_evalarc.grading.lab import (
+    STARTUP_S,
+    SYSTEM_PATH,
+    Cancelled,
+    PackLab,
+    require,
+    scratch,
+)
 from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Pack
 from pytest_evalarc.grading.scope import EVERYTHING, Scope
 from pytest_evalarc.grading.session import RESPONSE_S, Bounds, CandidateSession
 from pytest_evalarc.grading.submission import Submission
 from pytest_evalarc.isolation.command import Command, Names, Policy
+from pytest_evalarc.isolation.interrupts import held_back
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.base import Cause
 from pytest_evalarc.model.grading import CheckRow
@@ -51,16 +59,13 @@ def pack_rows(
     pack = lab.pack
     cases = [case for case in declared_cases(task, pack) if scope.covers(case.id, case.seed)]
     candidate = as_candidate(submission, language_of(task, pack))
+    # Given up as a whole: one case that is interrupted has no use for the others.
+    lab = replace(lab, cancelled=Cancelled(lab.cancelled))
     with scratch(lab.work, "pack") as root:
         candidate = candidate.copied(root / "candidate")
         bench = _Bench(task=task, pack=pack, lab=lab, root=root, candidate=candidate)
         bench.check_command()
-        # A sandbox dies with the thread that started it, so threads outlive every session.
-        with (
-            lab.sandbox.threads(task.limits) as join,
-            ThreadPoolExecutor(lab.jobs, thread_name_prefix="case", initializer=join) as pool,
-        ):
-            return tuple(pool.map(bench.row, cases))
+        return bench.rows(cases)
 
 
 def language_of(task: Task, pack: Pack) -> Language:
@@ -138,7 +143,34 @@ class _Bench:
     root: Path
     candidate: Candidate
     """A copy of what was submitted."""
-    started_s: float = field(default_factory=time.monotonic)
+
+    @cached_property
+    def started_s(self) -> float:
+        """When the first case began; what came before it may have kept the threads."""
+        return time.monotonic()
+
+    def rows(self, cases: Sequence[Case]) -> tuple[CheckRow, ...]:
+        """Put cases to the candidate, begun in their order; nothing of them runs on afterwards."""
+        pool = self.lab.threads.pool(self.lab.sandbox, self.task.limits, self.lab.jobs)
+        last = max(0, len(cases) - self.lab.jobs)
+        with held_back():
+            running = [
+                pool.submit(self._begin, case, is_last=number == last)
+                for number, case in enumerate(cases)
+            ]
+        try:
+            return tuple(row.result() for row in running)
+        except BaseException:
+            self.lab.cancelled.set()
+            raise
+        finally:
+            # What is still waiting for a thread never begins.
+            wait([row for row in running if not row.cancel()])
+
+    def _begin(self, case: Case, *, is_last: bool) -> CheckRow:
+        if is_last:
+            self.lab.on_last_cases()
+        return self.row(case)
 
     def row(self, case: Case) -> CheckRow:
         """Put one case to the candidate and return what came of it."""

@@ -16,6 +16,7 @@ from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchain import Interpreter, Toolchain, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Exit, Policy, Sandbox
@@ -41,12 +42,20 @@ class Lab:
     cancelled: threading.Event = field(default_factory=threading.Event)
 
 
+def _do_nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PackLab(Lab):
     """A lab whose cases come from a pack."""
 
     pack: Pack
     interpreter: Interpreter
+    threads: CaseThreads
+    """What the cases run on; it outlives the lab."""
+    on_last_cases: Callable[[], None] = _do_nothing
+    """Called on one of the threads when a grading has so few cases left that threads get idle."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ class Evaluation(Model):
     cases_sha256: Sha256
     runtime: Runtime | None
     seeds: tuple[int, ...]
-    """Of a pack; empty for a file task."""
+    """Those of a pack that were run; empty for a file task."""
     valid: bool
     grading_status: Literal["graded", "infrastructure_error"]
     """`infrastructure_error`: the harness broke as a whole, and not in one step or case alone."""

@@ -160,6 +160,12 @@ class Active:
             self.config.pluginmanager.register(self._live, "evalarc-live")
             self._live.start()
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """See which item begins: what comes next may begin beside what it waits for."""
+        if self._session is not None:
+            self._session.runs.controls.look(item, nextitem)
+
     def pytest_unconfigure(self) -> None:
         """Give the signals back."""
         self._interrupts.give_back()
@@ -237,11 +243,12 @@ class Active:
         """Aggregate what is on disk, whoever wrote it, and remove what was only for working."""
         if self._live is not None:
             self._live.stop()
-        if _is_worker(session.config) or session.config.option.collectonly:
-            return
-        if self._session is None:
+        if self._session is None or session.config.option.collectonly:
             return
         runs = self._session.runs
+        runs.stop()
+        if _is_worker(session.config):
+            return
         runs.finish()
         if self.options.was_given("html"):
             from pytest_evalarc.plugin.page import with_page

@@ -60,8 +60,7 @@ def reference(
 ) -> None:
     """The reference passes the check, and does so again."""
     check = request.node.leaf.subject
-    is_fast = evalarc_session.request.audit == "fast"
-    for control in (REFERENCE,) if is_fast else (REFERENCE, REFERENCE_REPEAT):
+    for control in request.node.leaf.controls:
         grading = evalarc_session.runs.control(evalarc_task, control)
         _require_clean(grading)
         row = _row(grading, check)

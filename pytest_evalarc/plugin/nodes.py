@@ -13,6 +13,7 @@ import pytest
 
 from pytest_evalarc.errors import TaskProblems
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin import bodies
@@ -31,6 +32,8 @@ class Leaf(NamedTuple):
     line: int
     subject: str = ""
     """The check, control or expectation that the body is about."""
+    controls: tuple[str, ...] = ()
+    """Of an audit: those that the body asks for, in this order."""
 
 
 class TaskDir(pytest.Directory):
@@ -202,16 +205,23 @@ class EvalItem(pytest.Function):
 def _audit(group: Group, task: Task) -> Iterator[pytest.Item | pytest.Collector]:
     line = task.lines.get
     yield Group.new(group, "reference", group.line, partial(_reference, task=task))
-    yield EvalItem.new(group, Leaf("starter", bodies.starter, "audit", group.line))
+    starter = Leaf(STARTER, bodies.starter, "audit", group.line, controls=(STARTER,))
+    yield EvalItem.new(group, starter)
     for mutant in task.mutants:
         at = line(f"mutants.{mutant.name}", group.line)
-        yield EvalItem.new(group, Leaf(mutant.name, bodies.mutant, "audit", at, mutant.name))
+        # The mutant first: another worker may be busy with the reference just now.
+        controls = (mutant.name, REFERENCE)
+        leaf = Leaf(mutant.name, bodies.mutant, "audit", at, mutant.name, controls)
+        yield EvalItem.new(group, leaf)
 
 
 def _reference(group: Group, task: Task) -> Iterator[EvalItem]:
+    is_fast = _evals(group).request.audit == "fast"
+    controls = (REFERENCE,) if is_fast else (REFERENCE, REFERENCE_REPEAT)
     for check in task.checks:
         at = task.lines.get(f"checks.{check.id}", 1)
-        yield EvalItem.new(group, Leaf(check.id, bodies.reference, "audit", at, check.id))
+        leaf = Leaf(check.id, bodies.reference, "audit", at, check.id, controls)
+        yield EvalItem.new(group, leaf)
 
 
 def _configurations(client: Group, task: Task, plan: Plan) -> Iterator[Group]:

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalarc.counting.audit import assess
-from pytest_evalarc.errors import DocumentError, SetupError, UsageError
+from pytest_evalarc.errors import DocumentError, UsageError
 from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.isolation.command import Sandbox
-from pytest_evalarc.model.audit import AuditPlan, ControlDoc, MutantAudit
+from pytest_evalarc.model.audit import MutantAudit
 from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
+from pytest_evalarc.plugin.controls import Controls
 from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
-from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import (
     check_host,
     check_plan,
-    make_audit_plan,
     planned_client,
     planned_treatment,
 )
@@ -61,8 +61,11 @@ class Runs:
         self.documents = Documents()
         self._evals = evals
         self._batches: dict[str, Batch] = {}
-        self._controls: dict[tuple[str, str], Grading] = {}
+        self._threads = CaseThreads()
         self._kept_plans: set[Path] = set()
+        self.controls = Controls(evals)
+        # Whatever ends the session, and however early.
+        evals.config.add_cleanup(self.stop)
 
     def batch(self, sandbox: Sandbox) -> Batch:
         """Return this process's hold on the batch, for a sandbox."""
@@ -79,6 +82,7 @@ class Runs:
                 boundary=sandbox,
                 candidates=self._evals.candidate_sandbox,
                 cancelled=self._evals.timeouts.expired,
+                threads=self._threads,
             )
         return self._batches[sandbox.name]
 
@@ -224,47 +228,22 @@ class Runs:
 
     def control(self, task: Task, control: str) -> Grading:
         """Return the grading of one control of a task's audit, graded once."""
-        key = (task.name, control)
-        if key not in self._controls:
-            self._skip_without_toolchain(task)
-            folder = self._evals.folders.audit(task.name)
-            self._evals.folders.open_results(folder)
-            batch, sandbox = self.batch(self._evals.default_sandbox), self._evals.sandbox_of(task)
-            plan = make_audit_plan(
-                task, self._evals.request, sandbox=sandbox.name, image=sandbox.image
-            )
-            require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
-            try:
-                with self._evals.timeouts.told():
-                    document = once(
-                        folder / "rows" / f"{control}.json",
-                        ControlDoc,
-                        lambda: run_control(task, control, batch, mode=plan.mode),
-                        given_up=self._evals.timeouts.expired,
-                    )
-            except TimedOut as error:
-                pytest.fail(str(error), pytrace=False)
-            self._controls[key] = document.grading
-        return self._controls[key]
-
-    def _skip_without_toolchain(self, task: Task) -> None:
-        missing = self._evals.registry.toolchains.get(task.toolchain).missing()
-        if missing is None:
-            return
-        if self._evals.options.on_command_line("task"):
-            raise SetupError(f"task {task.name}: toolchain {task.toolchain}", missing)
-        pytest.skip(f"toolchain {task.toolchain}: {missing}")
+        return self.controls.grading(task, control)
 
     def judge_mutant(self, task: Task, name: str) -> MutantAudit:
         """Return what the audit says of one mutant, beside the reference of the same audit."""
         # The mutant first: another worker may be busy with the reference just now.
         grading = self.control(task, name)
-        controls = {name: grading, REFERENCE: self.control(task, REFERENCE)}
-        plan = read_model(self._evals.folders.audit(task.name) / "plan.json", AuditPlan)
-        audit = assess(plan, controls)
+        gradings = {name: grading, REFERENCE: self.control(task, REFERENCE)}
+        audit = assess(self.controls.audit(task).plan, gradings)
         return next(found for found in audit.mutants if found.name == name)
 
     # The end.
+
+    def stop(self) -> None:
+        """End everything that is still under way in this process; more than once is no harm."""
+        self.controls.stop()
+        self._threads.close()
 
     def finish(self) -> None:
         """Write what the batch adds up to, and remove its working folder."""

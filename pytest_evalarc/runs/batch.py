@@ -15,6 +15,7 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.lab import FileLab, PackLab
 from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchain import Toolchain, Tools
 from pytest_evalarc.isolation.command import Sandbox
 from pytest_evalarc.isolation.preflight import preflight
@@ -63,6 +64,8 @@ class Batch:
     candidates: Sandbox | None = None
     """The sandbox of packs' candidates, not proven yet; None is the same."""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    threads: CaseThreads = field(default_factory=CaseThreads)
+    """What the cases of packs run on; to be closed by whoever made the batch."""
 
     @cached_property
     def folders(self) -> Folders:
@@ -146,6 +149,7 @@ class Batch:
             # A candidate waits for its host half of the time, so one more keeps the cores busy.
             jobs=self.request.jobs + 1,
             cancelled=self.cancelled,
+            threads=self.threads,
         )
 
     @cached_property

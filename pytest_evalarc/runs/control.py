@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_evalarc.errors import SubmissionError, UsageError, nearest
@@ -21,7 +24,15 @@ from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.batch import Batch
 
 
-def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> ControlDoc:
+def run_control(
+    task: Task,
+    control: str,
+    batch: Batch,
+    *,
+    mode: AuditMode,
+    cancelled: threading.Event | None = None,
+    on_last_cases: Callable[[], None] | None = None,
+) -> ControlDoc:
     """Build a control of a task and grade it with the checks that grade trials.
 
     Args:
@@ -29,6 +40,9 @@ def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> C
         control: `reference`, `reference-repeat`, `starter` or a mutant's name.
         batch: The batch it belongs to.
         mode: `fast` runs only the checks that decide whether a mutant is detected.
+        cancelled: Set when nobody wants it any more; the batch's own event by default.
+        on_last_cases: Called, on any thread, when so few cases of a pack are left that others
+            could be run beside them.
 
     Raises:
         UsageError: The task has no such control.
@@ -40,6 +54,10 @@ def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> C
         hint = nearest(control, names)
         raise UsageError(f"task {task.name}", f"has no control {control!r}", hint)
     lab = batch.lab(task)
+    if cancelled is not None:
+        lab = replace(lab, cancelled=cancelled)
+    if on_last_cases is not None and isinstance(lab, PackLab):
+        lab = replace(lab, on_last_cases=on_last_cases)
     project = lab.work / f"control-{control}-{secrets.token_hex(4)}"
     try:
         grading = _graded(task, control, project, lab, scope_of(task, control, mode))
@@ -55,13 +73,13 @@ def run_control(task: Task, control: str, batch: Batch, *, mode: AuditMode) -> C
 def scope_of(task: Task, control: str, mode: AuditMode) -> Scope:
     """Return what of a control's row an audit needs.
 
-    Whether the reference is flaky shows with one seed as well as with many. A mutant is detected
-    in its target dimension or not at all, so a fast audit looks nowhere else; and a starter that
-    fails with one seed has failed.
+    Whether the reference is flaky shows with one seed as well as with many, and a starter that
+    fails with one seed has failed. A mutant is detected in its target dimension or not at all, so
+    a fast audit looks nowhere else.
     """
-    is_short = control == REFERENCE_REPEAT or (control == STARTER and mode == "fast")
-    if is_short and task.pack is not None:
-        return Scope(seeds=task.pack.seeds[:1])
+    seeds = task.pack.seeds if task.pack is not None else ()
+    if control in (REFERENCE_REPEAT, STARTER) and len(seeds) > 1:
+        return Scope(seeds=seeds[:1])
     targets = {mutant.name: mutant.target for mutant in task.mutants}
     if mode == "full" or control not in targets:
         return EVERYTHING

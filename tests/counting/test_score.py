@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalarc.counting.score import dimension_scores, evaluate
 from pytest_evalarc.errors import DocumentError
+from pytest_evalarc.model.task import PackRef
 
 ONE_CHECK = {"a": ("a",)}
 
@@ -92,6 +95,19 @@ def test_cases_that_nobody_asked_for_leave_the_score_unknown(durable_kv, task_re
     assert (evaluation.valid, evaluation.score, evaluation.resolved) == (True, None, False)
     assert evaluation.dimensions["persistence"].score == 1.0
     assert evaluation.dimensions["basic"].score is None
+
+
+@pytest.mark.parametrize(
+    ("run", "told"), [((17,), (17,)), ((97, 41), (41, 97)), ((), (41, 17, 97))]
+)
+def test_an_evaluation_names_the_seeds_that_were_run(durable_kv, task_ref, run, told) -> None:
+    """A starter is put to one of them, and nobody shall read more into its score."""
+    packed = replace(task_ref, pack=PackRef(name="durable-kv", seeds=(41, 17, 97)))
+    grading = durable_kv.grading({}, seeds=run)
+
+    evaluation = evaluate(packed, grading, durable_kv.checks, durable_kv.weights)
+
+    assert evaluation.seeds == told
 
 
 def test_a_task_without_checks_has_no_score(grading, task_ref) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -16,6 +19,7 @@ from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import Case, CaseVerdict
 from pytest_evalarc.grading.session import Bounds, CandidateSession
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
@@ -75,8 +79,9 @@ class Bench:
     """A lab, a task and a folder for candidates."""
 
     folder: object
+    threads: CaseThreads
 
-    def rows(self, pack, code=ECHO, *, jobs=2, sandbox=None, **task):
+    def rows(self, pack, code=ECHO, *, jobs=2, sandbox=None, lab=MappingProxyType({}), **task):
         candidate = self.folder / "submitted"
         write_tree(candidate, {"main.py": code.encode()}, replace=True)
         lab = PackLab(
@@ -86,10 +91,13 @@ class Bench:
             pack=pack,
             work=self.folder / "work",
             jobs=jobs,
+            threads=self.threads,
+            **lab,
         )
-        rows = pack_rows(self.task(**task), read_submission(candidate), lab)
-        assert list(lab.work.iterdir()) == []
-        return rows
+        try:
+            return pack_rows(self.task(**task), read_submission(candidate), lab)
+        finally:
+            assert list(lab.work.glob("*")) == []
 
     def task(self, **given):
         return Task(
@@ -106,7 +114,8 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path):
-    return Bench(tmp_path)
+    with CaseThreads() as threads:
+        yield Bench(tmp_path, threads)
 
 
 def test_rows_come_seed_by_seed_in_declared_order(bench):
@@ -269,6 +278,67 @@ def test_the_deadline_of_the_grading_bounds_all_cases_together(bench):
 
     assert {(row.status, row.cause.kind) for row in rows} == {("agent_error", "timeout")}
     assert rows[-1].processes == ()
+
+
+def test_a_grading_tells_when_it_leaves_threads_idle(bench):
+    """Whoever has more to grade can begin then, and takes no thread from this grading."""
+    begun, told = [], []
+
+    def note(case, open_session):
+        begun.append((case.seed, case.id))
+        return ask_once(case, open_session)
+
+    pack = TinyPack(dict.fromkeys("abc", note))
+    bench.rows(pack, jobs=1, lab={"on_last_cases": lambda: told.append(len(begun))})
+
+    assert told == [5]
+    assert begun == [(seed, name) for seed in SEEDS for name in "abc"]
+
+
+def test_what_is_given_up_leaves_no_case_behind(bench):
+    """The threads go on with other gradings, and its folder is taken away."""
+    cancelled = threading.Event()
+    begun = []
+
+    def hang(case, open_session):
+        session = open_session()
+        begun.append(case.id)
+        cancelled.set()
+        return CaseVerdict(verdicts={"echo": session.ask(None) is None})
+
+    pack = TinyPack(dict.fromkeys("abcdefgh", hang))
+    with pytest.raises(KeyboardInterrupt):
+        bench.rows(pack, "while True: pass", jobs=2, lab={"cancelled": cancelled})
+
+    assert set(begun) <= {"a", "b"}
+    assert [row.status for row in bench.rows(TinyPack())] == ["passed", "passed"]
+
+
+def test_gradings_that_overlap_share_the_threads_and_keep_their_own_clocks(bench, tmp_path):
+    """The second waits for threads that the first holds, and that is not its candidate's doing."""
+    held, asked = threading.Event(), threading.Event()
+    order = []
+
+    def hold(case, open_session):
+        held.set()
+        asked.wait(30)
+        time.sleep(2)
+        order.append("first")
+        return ask_once(case, open_session)
+
+    def follow(case, open_session):
+        order.append("second")
+        return ask_once(case, open_session)
+
+    second = Bench(tmp_path / "second", bench.threads)
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(bench.rows, TinyPack({"holds": hold}), jobs=1)
+        held.wait(30)
+        asked.set()
+        rows = second.rows(TinyPack({"follows": follow}), jobs=1, deadlines=Deadlines(grading=3.0))
+
+    assert order == ["first"] * 2 + ["second"] * 2
+    assert {row.status for row in (*running.result(), *rows)} == {"passed"}
 
 
 @pytest.mark.slow

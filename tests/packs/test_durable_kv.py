@@ -21,6 +21,7 @@ from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import CandidateError, Case
 from pytest_evalarc.grading.session import canonical
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchain import Interpreter, Toolchain
 from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
@@ -516,6 +517,7 @@ class Bench:
     folder: Path
     shared: Path
     toolchains: dict[str, tuple[Toolchain, Interpreter]]
+    threads: CaseThreads
 
     def lab(self, language, *, pack, sandbox):
         toolchain, interpreter = self.toolchains[language]
@@ -526,6 +528,7 @@ class Bench:
             pack=pack,
             work=self.folder / "work",
             jobs=3,
+            threads=self.threads,
         )
 
     def grade(self, language, control, *, pack=PACK, seeds=SEEDS, sandbox=LOCAL):
@@ -575,7 +578,13 @@ def bench(tmp_path_factory):
     if Node().missing() is None:
         Node().stage(folder / "node")
         toolchains["javascript"] = (Node(), Node().interpreter(lambda: folder / "node"))
-    return Bench(folder=folder, shared=shared / "durable-kv-graded", toolchains=toolchains)
+    with CaseThreads() as threads:
+        yield Bench(
+            folder=folder,
+            shared=shared / "durable-kv-graded",
+            toolchains=toolchains,
+            threads=threads,
+        )
 
 
 every_seed = pytest.mark.parametrize(

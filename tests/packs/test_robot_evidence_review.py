@@ -20,6 +20,7 @@ from pytest_evalarc.grading.grade import grade
 from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import CandidateError, Case
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
@@ -798,7 +799,7 @@ def task(root, language, seeds):
     )
 
 
-def lab(toolchain, folder):
+def lab(toolchain, folder, threads):
     def staged():
         toolchain.stage(folder / "tools")
         return folder / "tools"
@@ -810,6 +811,7 @@ def lab(toolchain, folder):
         pack=PACK,
         work=folder / "work",
         jobs=3,
+        threads=threads,
     )
 
 
@@ -820,7 +822,7 @@ def gradings_in(tmp_path_factory):
     @cache
     def graded(language):
         folder = tmp_path_factory.mktemp(language)
-        bench = lab({"python": Python, "javascript": Node}[language](), folder)
+        bench = lab({"python": Python, "javascript": Node}[language](), folder, threads)
 
         def grading(control):
             root = folder / control
@@ -829,7 +831,8 @@ def gradings_in(tmp_path_factory):
 
         return {control: grading(control) for control in ("reference", "starter", *MUTANTS)}
 
-    return graded
+    with CaseThreads() as threads:
+        yield graded
 
 
 @pytest.fixture(params=["python", pytest.param("javascript", marks=needs("node"))])

@@ -18,6 +18,7 @@ from pytest_evalarc.grading.grade import grade
 from pytest_evalarc.grading.lab import PackLab
 from pytest_evalarc.grading.pack import CandidateError
 from pytest_evalarc.grading.submission import read_submission
+from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
@@ -832,7 +833,7 @@ def task(root, language):
     )
 
 
-def lab_of(folder, toolchain, interpreter):
+def lab_of(folder, threads, toolchain, interpreter):
     return PackLab(
         sandbox=Bwrap(),
         toolchain=toolchain,
@@ -840,6 +841,7 @@ def lab_of(folder, toolchain, interpreter):
         pack=PACK,
         work=folder / "work",
         jobs=3,
+        threads=threads,
     )
 
 
@@ -879,15 +881,16 @@ class Controls:
 @pytest.fixture(scope="module", params=["python", pytest.param("javascript", marks=needs("node"))])
 def controls(request, tmp_path_factory, toolchains):
     folder = tmp_path_factory.mktemp(request.param)
-    lab = lab_of(folder, *toolchains(request.param))
 
-    def graded(control):
+    def graded(control, lab):
         root = folder / control
         write_tree(root, PACK.control(control, request.param))
         return grade(task(folder, request.param), read_submission(root), lab)
 
     names = ("reference", "starter", *MUTANTS)
-    return Controls(request.param, {name: graded(name) for name in names})
+    with CaseThreads() as threads:
+        lab = lab_of(folder, threads, *toolchains(request.param))
+        return Controls(request.param, {name: graded(name, lab) for name in names})
 
 
 @pytest.fixture(params=[DECLARED_SEEDS, OTHER_SEEDS], ids=["declared-seeds", "other-seeds"])
@@ -1010,9 +1013,10 @@ def test_good_work_of_a_process_that_dies_is_an_agents_error_with_a_protocol_fau
     reference = PACK.control("reference", "python")["main.py"]
     root = tmp_path / "candidate"
     write_tree(root, {"main.py": reference + b"    sys.exit(3)\n"})
-    lab = lab_of(tmp_path, *toolchains("python"))
 
-    grading = grade(task(tmp_path, "python"), read_submission(root), lab)
+    with CaseThreads() as threads:
+        lab = lab_of(tmp_path, threads, *toolchains("python"))
+        grading = grade(task(tmp_path, "python"), read_submission(root), lab)
 
     verdicts = {**dict.fromkeys(STATE_DIMENSIONS, True), "protocol": False}
     assert [row.verdicts for row in grading.rows] == [verdicts] * len(grading.rows)

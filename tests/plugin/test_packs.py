@@ -91,6 +91,23 @@ def test_a_fast_audit_runs_only_what_decides_detection_and_says_so(
     assert {row["seed"] for row in starter["evaluation"]["cases"]} == {17}
 
 
+def test_what_one_seed_shows_is_not_run_with_more(
+    packed: Project, pytester: pytest.Pytester
+) -> None:
+    """A starter that fails once has failed, and the document says what that rests on."""
+    session = run(packed, pytester, "-k", "reference or starter", "--evalarc-seeds=17,41")
+
+    assert session.ret == 0
+    audit = document(packed, "audit/b/audit.json")
+    evaluations = [audit["reference"], audit["reference_repeat"], audit["starter"]["evaluation"]]
+    assert [evaluation["seeds"] for evaluation in evaluations] == [[17, 41], [17], [17]]
+    assert [sorted({row["seed"] for row in found["cases"]}) for found in evaluations] == [
+        [17, 41],
+        [17],
+        [17],
+    ]
+
+
 def test_a_fault_that_slips_through_names_the_cases_that_should_have_caught_it(
     packed: Project, pytester: pytest.Pytester
 ) -> None:
@@ -344,13 +361,16 @@ def test_an_environment_that_fails_gives_nulls_and_fails_the_run(
     assert {mutant["class"] for mutant in audit["mutants"]} == {"invalid"}
 
 
+@pytest.mark.parametrize("mode", ["full", "fast"])
 def test_a_starter_that_passes_with_one_seed_is_tried_with_all_of_them(
-    packed: Project, pytester: pytest.Pytester
+    packed: Project, pytester: pytest.Pytester, mode: str
 ) -> None:
-    """A fast audit must not blame a starter for what it has not looked at."""
+    """An audit must not blame a starter for what it has not looked at."""
     override(packed, "starter", PACK.control("reference", "python")["main.py"])
 
-    session = run(packed, pytester, "-k", "starter", "--evalarc-audit=fast", "--evalarc-seeds=1,2")
+    session = run(
+        packed, pytester, "-k", "starter", f"--evalarc-audit={mode}", "--evalarc-seeds=1,2"
+    )
 
     assert session.words(FILE)["audit::starter"] == "FAILED"
     cases = document(packed, "audit/b/audit.json")["starter"]["evaluation"]["cases"]
