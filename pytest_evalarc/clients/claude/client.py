@@ -10,11 +10,11 @@ from pathlib import Path
 from pytest_evalarc.clients.agent import Agent
 from pytest_evalarc.clients.claude.confinement import confined_env, confined_settings
 from pytest_evalarc.clients.claude.places import places
-from pytest_evalarc.clients.claude.reader import read_stream
+from pytest_evalarc.clients.claude.reader import Reader
 from pytest_evalarc.clients.claude.session_file import session_usage
 from pytest_evalarc.clients.claude.settings import ClaudeSettings
 from pytest_evalarc.clients.claude.turns import EndWatch, is_start
-from pytest_evalarc.clients.lines import EventWatch
+from pytest_evalarc.clients.lines import EventWatch, read_into
 from pytest_evalarc.clients.program import copy_program
 from pytest_evalarc.clients.protocol import Needs, Script
 from pytest_evalarc.errors import SetupError, UsageError
@@ -159,7 +159,7 @@ class ClaudeClient(Agent[ClaudeSettings]):
         Tokens of a session that was ended before it told them come from the file that it kept in
         its home, as long as that is there.
         """
-        reader = read_stream(stdout, true_bytes=exit.stdout_bytes)
+        reader = read_into(Reader(), stdout, true_bytes=exit.stdout_bytes)
         transcript = reader.transcript()
         if transcript.usage is None and reader.start is not None:
             usage = session_usage(layout.home, reader.start)

@@ -11,11 +11,11 @@ from pytest_evalarc.clients.codex import program
 from pytest_evalarc.clients.codex.events import is_end
 from pytest_evalarc.clients.codex.options import KEY, exec_words
 from pytest_evalarc.clients.codex.places import places
-from pytest_evalarc.clients.codex.reader import read_stream
+from pytest_evalarc.clients.codex.reader import Reader
 from pytest_evalarc.clients.codex.session_file import session_usage
 from pytest_evalarc.clients.codex.settings import CodexSettings
 from pytest_evalarc.clients.codex.shell import SKILL_FOLDER
-from pytest_evalarc.clients.lines import EventWatch
+from pytest_evalarc.clients.lines import EventWatch, read_into
 from pytest_evalarc.clients.protocol import Needs, Script
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.isolation.command import Command, Exit, Policy
@@ -106,7 +106,7 @@ class CodexClient(Agent[CodexSettings]):
         Tokens of a session that ended before it told them come from the file that it kept in its
         home, as long as that is there.
         """
-        reader = read_stream(stdout, true_bytes=exit.stdout_bytes)
+        reader = read_into(Reader(), stdout, true_bytes=exit.stdout_bytes)
         transcript = reader.transcript(layout)
         if transcript.usage is None and reader.thread is not None and not reader.has_agents:
             usage = session_usage(layout.home, reader.thread)
