@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from pydantic import JsonValue
 
@@ -14,6 +15,33 @@ from pytest_evalarc.model.base import JsonObject
 
 LINE_BYTES = 16 * 1024 * 1024
 """The longest line that is decoded."""
+
+
+class Reader(Protocol):
+    """Folds the lines of a stream, in their order, into what they show."""
+
+    def take(self, line: JsonObject | None, /) -> None:
+        """Take one line's object, or None for a line that held none; no content raises."""
+        ...
+
+
+R = TypeVar("R", bound=Reader)
+
+
+def read_into(reader: R, stream: Path, *, true_bytes: int) -> R:
+    """Return a reader that has taken all of a stream.
+
+    Args:
+        reader: A new one.
+        stream: The captured stream.
+        true_bytes: How long the stream really was; more than was kept means a part is lost.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    for event in read_events(stream, true_bytes=true_bytes):
+        reader.take(event)
+    return reader
 
 
 def read_events(stream: Path, *, true_bytes: int) -> Iterator[JsonObject | None]:

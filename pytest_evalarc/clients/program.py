@@ -9,7 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from pytest_evalarc.errors import SetupError
+from pytest_evalarc.files.manifest import Entry, EntryType, Manifest
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import copy_tree
 
 
 def find_program(name: str) -> Path:
@@ -32,6 +34,22 @@ def find_program(name: str) -> Path:
         raise SetupError(where, problem, "install it, or write its absolute path")
     folder, last = os.path.split(os.path.abspath(found))  # noqa: PTH100 - no link is followed.
     return Path(os.path.realpath(folder), last)
+
+
+def copy_program(program: Path, folder: Path) -> None:
+    """Copy one program into a folder, alone: what lies beside it may be anybody's.
+
+    Args:
+        program: The program itself, links resolved.
+        folder: Where the copy gets the same name; it is made when it is not there.
+
+    Raises:
+        SubmissionError: It cannot be read, or is replaced meanwhile.
+        InfrastructureError: It cannot be copied.
+    """
+    size = program.stat().st_size
+    entry = Entry(path=program.name, type=EntryType.FILE, mode=0o755, size=size)
+    copy_tree(program.parent, Manifest((entry,)), folder)
 
 
 def program_digest(path: Path) -> str:

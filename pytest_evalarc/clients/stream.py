@@ -21,7 +21,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from pytest_evalarc.clients.lines import LINE_BYTES, decode_event, read_events
+from pytest_evalarc.clients.lines import LINE_BYTES, decode_event, read_into
 from pytest_evalarc.model.base import Count, JsonObject, Model
 from pytest_evalarc.model.transcript import Completion, Offered, ToolCall, Transcript, Usage
 
@@ -102,10 +102,7 @@ def read_stream(stream: Path, *, true_bytes: int) -> Transcript:
     Raises:
         OSError: The file cannot be read.
     """
-    reader = _Reader()
-    for event in read_events(stream, true_bytes=true_bytes):
-        reader.take(event)
-    return reader.transcript()
+    return read_into(_Reader(), stream, true_bytes=true_bytes).transcript()
 
 
 def relative_target(target: str, cwd: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected, Plugin, Task
 from pytest_evalarc.model.transcript import Offered, Transcript
-from pytest_evalarc.model.trial import Decision, Expectations, SyncFacts, TreatmentRef, Verdict
+from pytest_evalarc.model.trial import Decision, Expectations, TreatmentRef, Verdict
 from pytest_evalarc.treatments import witness
 from pytest_evalarc.treatments.hooks import decide_hook, first_touch
 from pytest_evalarc.treatments.left import names_in
@@ -25,7 +25,7 @@ from pytest_evalarc.treatments.prelaunch import require_no_skills
 from pytest_evalarc.treatments.protocol import Evidence, Staged, TreatmentBase
 from pytest_evalarc.treatments.records import read_records
 from pytest_evalarc.treatments.skillset import Skill, digest_of, names_of, skills_among
-from pytest_evalarc.treatments.use import decide_not_used, decide_used, skill_facts
+from pytest_evalarc.treatments.use import Judges, decide, not_judged
 
 _NOTHING_DECIDES = "under the treatment plugin nothing decides what to install"
 
@@ -136,19 +136,12 @@ class PluginFolders(TreatmentBase):
 
     def decide(self, expected: Expected, evidence: Evidence) -> Expectations:
         """Return each expectation's verdict, with what it rests on."""
-        decisions = tuple(_decisions(expected, evidence))
-        verdicts = {decision.name: decision.verdict for decision in decisions}
-        named = (*expected.installed, *expected.not_installed, *expected.used, *expected.not_used)
-        return Expectations(
-            skills={
-                skill: skill_facts(skill, evidence, verdicts)
-                for skill in dict.fromkeys((*evidence.planned, *named))
-            },
-            hooks={hook: verdicts[f"hook-{hook}"] for hook in expected.hooks},
-            # Staging refuses a folder that is not empty, so no session starts without this.
-            sync=SyncFacts(skill_dir_empty_before="pass"),
-            decisions=decisions,
+        judges = Judges(
+            installed=_decide_installed,
+            not_installed=not_judged("not_installed", _NOTHING_DECIDES),
+            hook=_decide_hook,
         )
+        return decide(expected, evidence, judges)
 
     def ref(self, staged: Staged) -> TreatmentRef:
         """Return how results name what was put in place."""
@@ -208,15 +201,6 @@ def _as_run(record: dict[str, JsonValue], staged: Staged) -> tuple[str, bool]:
     if type(status) is not int:
         raise ValueError("a record without a status")
     return event, status == 0
-
-
-def _decisions(expected: Expected, evidence: Evidence) -> Iterator[Decision]:
-    yield from (_decide_installed(skill, evidence) for skill in expected.installed)
-    for skill in expected.not_installed:
-        yield Decision(name=f"not_installed-{skill}", verdict=None, rests_on=(_NOTHING_DECIDES,))
-    yield from (decide_used(skill, evidence) for skill in expected.used)
-    yield from (decide_not_used(skill, evidence) for skill in expected.not_used)
-    yield from (_decide_hook(hook, evidence) for hook in expected.hooks)
 
 
 def _decide_installed(skill: str, evidence: Evidence) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected, Plugin, Task
 from pytest_evalarc.model.transcript import Offered, Transcript
-from pytest_evalarc.model.trial import Decision, Expectations, SyncFacts, TreatmentRef, Verdict
+from pytest_evalarc.model.trial import Decision, Expectations, TreatmentRef, Verdict
 from pytest_evalarc.treatments.left import names_in
 from pytest_evalarc.treatments.loads import Known
 from pytest_evalarc.treatments.prelaunch import require_no_skills
 from pytest_evalarc.treatments.protocol import Evidence, Staged, TreatmentBase
 from pytest_evalarc.treatments.skillset import copied, digest_of, names_of, skills_among
-from pytest_evalarc.treatments.use import decide_not_used, decide_used, skill_facts
+from pytest_evalarc.treatments.use import Judges, decide, not_judged
 
 _NOTHING_DECIDES = "under the treatment skills nothing decides what to install"
 _NO_HOOKS = "the treatment skills registers no hooks"
@@ -113,19 +113,12 @@ class Skills(TreatmentBase):
 
     def decide(self, expected: Expected, evidence: Evidence) -> Expectations:
         """Return each expectation's verdict, with what it rests on."""
-        decisions = tuple(_decisions(expected, evidence))
-        verdicts = {decision.name: decision.verdict for decision in decisions}
-        named = (*expected.installed, *expected.not_installed, *expected.used, *expected.not_used)
-        return Expectations(
-            skills={
-                skill: skill_facts(skill, evidence, verdicts)
-                for skill in dict.fromkeys((*evidence.planned, *named))
-            },
-            hooks={hook: verdicts[f"hook-{hook}"] for hook in expected.hooks},
-            # Staging refuses a folder that is not empty, so no session starts without this.
-            sync=SyncFacts(skill_dir_empty_before="pass"),
-            decisions=decisions,
+        judges = Judges(
+            installed=_decide_installed,
+            not_installed=not_judged("not_installed", _NOTHING_DECIDES),
+            hook=not_judged("hook", _NO_HOOKS),
         )
+        return decide(expected, evidence, judges)
 
     def ref(self, staged: Staged) -> TreatmentRef:
         """Return how results name what was put in place."""
@@ -136,19 +129,6 @@ def _installed(project: Path, skill_folder: str) -> dict[str, str]:
     """Return the content digest of all that stands in the skill folder, no link followed."""
     names = names_in(project, skill_folder)
     return {printable(name, limit=400): digest_of(project / skill_folder / name) for name in names}
-
-
-def _decisions(expected: Expected, evidence: Evidence) -> Iterator[Decision]:
-    yield from (_decide_installed(skill, evidence) for skill in expected.installed)
-    for skill in expected.not_installed:
-        yield _not_judged(f"not_installed-{skill}", _NOTHING_DECIDES)
-    yield from (decide_used(skill, evidence) for skill in expected.used)
-    yield from (decide_not_used(skill, evidence) for skill in expected.not_used)
-    yield from (_not_judged(f"hook-{hook}", _NO_HOOKS) for hook in expected.hooks)
-
-
-def _not_judged(name: str, reason: str) -> Decision:
-    return Decision(name=name, verdict=None, rests_on=(reason,))
 
 
 def _decide_installed(skill: str, evidence: Evidence) -> Decision:

@@ -18,12 +18,12 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.task import Expected
 from pytest_evalarc.model.trial import Decision, Expectations, SyncFacts, Verdict
+from pytest_evalarc.treatments import use
 from pytest_evalarc.treatments.hooks import decide_hook, doubts_of
 from pytest_evalarc.treatments.left import kind_of, names_in, read_left
 from pytest_evalarc.treatments.loads import Known, spells, told
 from pytest_evalarc.treatments.protocol import Evidence, Install, Observed, Staged
 from pytest_evalarc.treatments.skillset import digest_of, is_mark
-from pytest_evalarc.treatments.use import decide_not_used, decide_used, skill_facts
 
 EMPTY_BEFORE = "sync-skill_dir_empty_before"
 SESSION_START = "sync-session_start"
@@ -100,30 +100,19 @@ def sync_record(layout: RunLayout) -> Observed:
 
 def decide(expected: Expected, evidence: Evidence) -> Expectations:
     """Return each expectation's verdict, and those that every trial of Symposium is under."""
-    sync = tuple(_sync_decisions(evidence))
-    decisions = (*_decisions(expected, evidence), *sync)
-    verdicts = {decision.name: decision.verdict for decision in decisions}
-    named = (*expected.installed, *expected.not_installed, *expected.used, *expected.not_used)
-    empty, session_start, recorded = (decision.verdict for decision in sync)
-    return Expectations(
-        skills={
-            skill: skill_facts(skill, evidence, verdicts)
-            for skill in dict.fromkeys((*evidence.planned, *named))
-        },
-        hooks={hook: verdicts[f"hook-{hook}"] for hook in expected.hooks},
+    standing = tuple(_sync_decisions(evidence))
+    empty, session_start, recorded = (decision.verdict for decision in standing)
+    return use.decide(
+        expected,
+        evidence,
+        use.Judges(
+            installed=_decide_installed, not_installed=_decide_not_installed, hook=_decide_hook
+        ),
         sync=SyncFacts(
             skill_dir_empty_before=empty, session_start=session_start, sync_recorded=recorded
         ),
-        decisions=decisions,
+        standing=standing,
     )
-
-
-def _decisions(expected: Expected, evidence: Evidence) -> Iterator[Decision]:
-    yield from (_decide_installed(skill, evidence) for skill in expected.installed)
-    yield from (_decide_not_installed(skill, evidence) for skill in expected.not_installed)
-    yield from (decide_used(skill, evidence) for skill in expected.used)
-    yield from (decide_not_used(skill, evidence) for skill in expected.not_used)
-    yield from (decide_hook(f"hook-{hook}", hook, evidence) for hook in expected.hooks)
 
 
 def _sync_decisions(evidence: Evidence) -> Iterator[Decision]:
@@ -161,6 +150,10 @@ def _decide_not_installed(skill: str, evidence: Evidence) -> Decision:
         verdict="inconclusive" if doubt else verdict,
         rests_on=(seen, doubt) if doubt else (seen,),
     )
+
+
+def _decide_hook(hook: str, evidence: Evidence) -> Decision:
+    return decide_hook(f"hook-{hook}", hook, evidence)
 
 
 def _presence(skill: str, evidence: Evidence) -> tuple[Verdict, str]:

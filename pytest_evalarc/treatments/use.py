@@ -1,12 +1,14 @@
-"""Whether a skill was used, as any treatment decides it: from the transcript alone."""
+"""What all treatments decide alike: whether a skill was used, and what becomes of the verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
+from pytest_evalarc.model.task import Expected
 from pytest_evalarc.model.transcript import Load
-from pytest_evalarc.model.trial import Decision, SkillFacts, Verdict
+from pytest_evalarc.model.trial import Decision, Expectations, SkillFacts, SyncFacts, Verdict
 from pytest_evalarc.treatments.loads import Observation, first_alteration, observe_load
 from pytest_evalarc.treatments.protocol import Evidence
 
@@ -31,6 +33,66 @@ NOT_USED = MappingProxyType[Load, Verdict](
 )
 """Verdict on `not_used` by load."""
 
+PLACED = SyncFacts(skill_dir_empty_before="pass")
+"""What stands for every treatment that puts skills in place itself: its staging refuses a folder
+that is not empty, so no session starts otherwise."""
+
+Judge: TypeAlias = Callable[[str, Evidence], Decision]
+"""Decides on one skill or hook, by its name, and calls the decision `<expectation>-<name>`."""
+
+
+class Judges(NamedTuple):
+    """What each treatment decides in its own way."""
+
+    installed: Judge
+    not_installed: Judge
+    hook: Judge
+
+
+def decide(
+    expected: Expected,
+    evidence: Evidence,
+    judges: Judges,
+    *,
+    sync: SyncFacts = PLACED,
+    standing: tuple[Decision, ...] = (),
+) -> Expectations:
+    """Return each expectation's verdict, with what it rests on.
+
+    Args:
+        expected: What the task's author expects.
+        evidence: What was observed of the session.
+        judges: Decide what is not decided alike under all treatments.
+        sync: What is known of a sync.
+        standing: Decisions that every trial of the treatment is under, whatever its task expects.
+    """
+    decisions = (*_decisions(expected, evidence, judges), *standing)
+    verdicts = {decision.name: decision.verdict for decision in decisions}
+    named = (*expected.installed, *expected.not_installed, *expected.used, *expected.not_used)
+    return Expectations(
+        skills={
+            skill: _facts(skill, evidence, verdicts)
+            for skill in dict.fromkeys((*evidence.planned, *named))
+        },
+        hooks={hook: verdicts[f"hook-{hook}"] for hook in expected.hooks},
+        sync=sync,
+        decisions=decisions,
+    )
+
+
+def not_judged(expectation: str, reason: str) -> Judge:
+    """Return what leaves an expectation without a verdict, whatever it names.
+
+    Args:
+        expectation: Its kind, as `not_installed`.
+        reason: Why there is nothing to decide, as a sentence.
+    """
+
+    def judge(name: str, _: Evidence) -> Decision:
+        return Decision(name=f"{expectation}-{name}", verdict=None, rests_on=(reason,))
+
+    return judge
+
 
 def observe(skill: str, evidence: Evidence) -> Observation:
     """Return how the transcript shows the load of one skill."""
@@ -47,9 +109,15 @@ def decide_not_used(skill: str, evidence: Evidence) -> Decision:
     return _decide(f"not_used-{skill}", skill, evidence, verdicts=NOT_USED)
 
 
-def skill_facts(
-    skill: str, evidence: Evidence, verdicts: Mapping[str, Verdict | None]
-) -> SkillFacts:
+def _decisions(expected: Expected, evidence: Evidence, judges: Judges) -> Iterator[Decision]:
+    yield from (judges.installed(skill, evidence) for skill in expected.installed)
+    yield from (judges.not_installed(skill, evidence) for skill in expected.not_installed)
+    yield from (decide_used(skill, evidence) for skill in expected.used)
+    yield from (decide_not_used(skill, evidence) for skill in expected.not_used)
+    yield from (judges.hook(hook, evidence) for hook in expected.hooks)
+
+
+def _facts(skill: str, evidence: Evidence, verdicts: Mapping[str, Verdict | None]) -> SkillFacts:
     """Return what is known of one skill, given each decision's verdict by its name."""
     return SkillFacts(
         installed=verdicts.get(f"installed-{skill}"),

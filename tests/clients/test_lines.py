@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalarc.clients import lines
-from pytest_evalarc.clients.lines import EventWatch, decode_event, read_events
+from pytest_evalarc.clients.lines import EventWatch, decode_event, read_events, read_into
 
 
 def events(folder: Path, data: bytes, *, lost_bytes: int = 0) -> list[object]:
@@ -71,6 +71,21 @@ def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
 def test_bytes_that_the_capture_dropped_count_as_a_lost_part(tmp_path: Path) -> None:
     """A flooded stream is cut in its middle; what was cut may have held a load."""
     assert events(tmp_path, b'{"a": 1}\n', lost_bytes=1) == [{"a": 1}, None]
+
+
+def test_a_reader_takes_every_line_and_every_loss_in_order(tmp_path: Path) -> None:
+    """What it folds depends on what came before."""
+
+    class Taken(list[object]):
+        take = list.append
+
+    stream, reader = tmp_path / "stdout", Taken()
+    stream.write_bytes(b'{"a": 1}\nnoise\n{"b": 2}\n')
+
+    found = read_into(reader, stream, true_bytes=100)
+
+    assert found is reader
+    assert found == [{"a": 1}, None, {"b": 2}, None]
 
 
 @pytest.mark.parametrize("excess", [0, 1, 7, 8, 9, 100])

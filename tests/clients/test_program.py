@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evalarc.clients.program import find_program, program_digest
+from pytest_evalarc.clients.program import copy_program, find_program, program_digest
 from pytest_evalarc.errors import SetupError
 
 
@@ -65,3 +65,18 @@ def test_a_digest_is_of_the_file_as_it_is_now(tmp_path: Path) -> None:
 
     assert before == hashlib.sha256(b"one").hexdigest()
     assert program_digest(path) == hashlib.sha256(b"three").hexdigest()
+
+
+def test_a_program_is_copied_alone_and_can_be_run(tmp_path: Path) -> None:
+    """A trial could read whatever came along."""
+    program = tmp_path / "bin" / "agent"
+    program.parent.mkdir()
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o500)
+    (program.parent / "other").write_bytes(b"secret")
+
+    copy_program(program, tmp_path / "staged/bin")
+
+    (copy,) = (tmp_path / "staged/bin").iterdir()
+    assert (copy.name, copy.read_bytes()) == ("agent", b"\x7fELF")
+    assert copy.stat().st_mode & 0o777 == 0o755

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
+from threading import Timer
 
 import pytest
 
@@ -69,6 +70,22 @@ def test_one_act_may_forget_what_is_ready_as_well(pipe: tuple[int, int]) -> None
 
 
 @pytest.mark.parametrize("timeout_s", [-1.0, 0.0, 0.0001])
-def test_a_wait_without_time_ends(timeout_s: float) -> None:
+def test_a_wait_without_time_ends_and_acts_on_what_is_ready_already(
+    pipe: tuple[int, int], timeout_s: float
+) -> None:
     """A negative number would mean for ever to the system."""
-    Readiness().wait(timeout_s)
+    ready, acted = Readiness(), []
+    ready.watch_reading(pipe[0], partial(acted.append, "read"))
+    # A wait for ever would end with this, and be told by what was acted on.
+    rescue = Timer(60.0, os.write, (pipe[1], b"x"))
+    rescue.start()
+    try:
+        ready.wait(timeout_s)
+    finally:
+        rescue.cancel()
+        rescue.join()
+    silent = list(acted)
+    os.write(pipe[1], b"x")
+    ready.wait(timeout_s)
+
+    assert (silent, acted) == ([], ["read"])

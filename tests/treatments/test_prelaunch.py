@@ -108,16 +108,23 @@ def needs(*machine: Path, watched: tuple[Watched, ...] = ()) -> Needs:
 
 
 @pytest.mark.parametrize("treated", [True, False])
-def test_a_fresh_trial_passes_in_both_configurations(
-    layout: RunLayout, tmp_path: Path, treated: bool
+@pytest.mark.parametrize("planted", ["empty/policy.json", "gone", "run/home/hooks.json"])
+def test_a_fresh_trial_passes_in_both_configurations_until_something_is_planted(
+    layout: RunLayout, tmp_path: Path, treated: bool, planted: str
 ) -> None:
     """The checks refuse what is there, and not the trial itself."""
     (tmp_path / "empty").mkdir()
     file = tmp_path / "file"
     file.touch()
     asked = needs(tmp_path / "empty", tmp_path / "gone", file / "below", watched=(HOOKS,))
+    env = {"PATH": f"{layout.bin}:/gone"}
 
-    require_fresh(layout, asked, treated=treated, env={"PATH": f"{layout.bin}:/gone"})
+    require_fresh(layout, asked, treated=treated, env=env)
+    (tmp_path / planted).write_text("{}")
+    with pytest.raises(SetupError) as caught:
+        require_fresh(layout, asked, treated=treated, env=env)
+
+    assert caught.value.where == str(tmp_path / planted.removesuffix("/policy.json"))
 
 
 def plant_file(place: Path) -> None:

@@ -584,15 +584,27 @@ def test_a_trial_that_was_not_prepared_as_planned_is_refused_by_name(
     assert caught.value.where == f"{bench.layout.root}/{where}"
 
 
-def test_a_later_version_may_register_more_events(bench: Bench, staged: Staged) -> None:
+def test_a_later_version_may_register_more_events_with_hooks_of_its_own_alone(
+    bench: Bench, staged: Staged
+) -> None:
     """Which events there are is Symposium's choice; whose hooks they are is not."""
     file = bench.layout.home / ".claude/settings.json"
     settings = json.loads(file.read_text())
-    command = {"type": "command", "command": "cargo-agents hook claude stop"}
-    settings["hooks"]["Stop"] = [{"matcher": "*", "hooks": [command]}]
-    file.write_text(json.dumps(settings))
+    assert "Later" not in settings["hooks"]
 
+    def register(command: str) -> None:
+        hooks = [{"type": "command", "command": command}]
+        settings["hooks"]["Later"] = [{"matcher": "*", "hooks": hooks}]
+        file.write_text(json.dumps(settings))
+
+    register("cargo-agents hook claude later")
     bench.symposium.verify(staged)
+    register("later")
+    with pytest.raises(SetupError) as caught:
+        bench.symposium.verify(staged)
+
+    assert caught.value.where == f"{file}: Later"
+    assert caught.value.problem == "runs later, which is not a hook of Symposium's"
 
 
 def test_a_skill_is_looked_for_by_the_name_that_it_gives_itself(bench: Bench) -> None:

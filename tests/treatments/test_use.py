@@ -4,9 +4,17 @@ from typing import Literal
 
 import pytest
 
-from pytest_evalarc.model.transcript import ToolCall, Transcript
+from pytest_evalarc.model.task import Expected
+from pytest_evalarc.model.transcript import Load, ToolCall, Transcript
+from pytest_evalarc.model.trial import Decision, SkillFacts, SyncFacts
 from pytest_evalarc.treatments.protocol import Evidence
-from pytest_evalarc.treatments.use import decide_not_used, decide_used
+from pytest_evalarc.treatments.use import (
+    Judges,
+    decide,
+    decide_not_used,
+    decide_used,
+    not_judged,
+)
 
 FILE = ".agents/skills/tidy/SKILL.md"
 
@@ -122,3 +130,70 @@ def test_an_alteration_without_a_load_leaves_the_absence_proven() -> None:
 
     assert decide_used("tidy", seen).verdict == "fail"
     assert decide_not_used("tidy", seen).verdict == "pass"
+
+
+# What becomes of the verdicts.
+
+
+def there(skill: str, seen: Evidence) -> Decision:
+    verdict = "pass" if skill in seen.planned else "fail"
+    return Decision(name=f"installed-{skill}", verdict=verdict, rests_on=(skill,))
+
+
+def ran(hook: str, _: Evidence) -> Decision:
+    return Decision(name=f"hook-{hook}", verdict="inconclusive", rests_on=("nobody looked",))
+
+
+JUDGES = Judges(
+    installed=there, not_installed=not_judged("not_installed", "nothing decides"), hook=ran
+)
+
+
+def test_every_expectation_is_decided_once_and_in_the_order_of_a_task() -> None:
+    """Each becomes an item of its own, and the facts on a skill gather what concerns it."""
+    expected = Expected(
+        installed=("tidy", "gone"),
+        not_installed=("gone",),
+        used=("tidy",),
+        not_used=("gone",),
+        hooks=("Stop",),
+    )
+
+    found = decide(expected, evidence(LOAD), JUDGES)
+
+    assert [(decision.name, decision.verdict) for decision in found.decisions] == [
+        ("installed-tidy", "pass"),
+        ("installed-gone", "fail"),
+        ("not_installed-gone", None),
+        ("used-tidy", "pass"),
+        ("not_used-gone", "pass"),
+        ("hook-Stop", "inconclusive"),
+    ]
+    assert found.decisions[2].rests_on == ("nothing decides",)
+    assert found.skills == {
+        "tidy": SkillFacts(installed="pass", used="pass", observed_load=Load.LOADED),
+        "gone": SkillFacts(installed="fail", not_used="pass", observed_load=Load.NOT_OBSERVED),
+    }
+    assert found.hooks == {"Stop": "inconclusive"}
+    assert found.sync == SyncFacts(skill_dir_empty_before="pass")
+
+
+def test_what_every_trial_is_under_comes_behind_what_its_task_expects() -> None:
+    """It counts like an expectation, also for a task that states none."""
+    standing = Decision(name="sync-recorded", verdict="fail", rests_on=("no record",))
+
+    found = decide(
+        Expected(),
+        evidence(),
+        JUDGES,
+        sync=SyncFacts(sync_recorded="fail"),
+        standing=(standing,),
+    )
+
+    assert found.decisions == (standing,)
+    assert found.sync == SyncFacts(sync_recorded="fail")
+    assert found.skills == {"tidy": SkillFacts(observed_load=Load.NOT_OBSERVED)}
+    assert decide(Expected(used=("tidy",)), evidence(), JUDGES, standing=(standing,)).decisions == (
+        decide_used("tidy", evidence()),
+        standing,
+    )

@@ -6,25 +6,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
+from pytest_evalarc.clients.agent import Agent
 from pytest_evalarc.clients.claude.confinement import confined_env, confined_settings
 from pytest_evalarc.clients.claude.places import places
-from pytest_evalarc.clients.claude.reader import read_stream
+from pytest_evalarc.clients.claude.reader import Reader
 from pytest_evalarc.clients.claude.session_file import session_usage
 from pytest_evalarc.clients.claude.settings import ClaudeSettings
 from pytest_evalarc.clients.claude.turns import EndWatch, is_start
-from pytest_evalarc.clients.lines import EventWatch
-from pytest_evalarc.clients.program import find_program, program_digest
-from pytest_evalarc.clients.protocol import ClientBase, Needs, Script
-from pytest_evalarc.clients.settings import read_settings, require_variables
+from pytest_evalarc.clients.lines import EventWatch, read_into
+from pytest_evalarc.clients.program import copy_program
+from pytest_evalarc.clients.protocol import Needs, Script
 from pytest_evalarc.errors import SetupError, UsageError
-from pytest_evalarc.files.manifest import Entry, EntryType, Manifest
-from pytest_evalarc.files.tree import copy_tree
-from pytest_evalarc.isolation import toolset
 from pytest_evalarc.isolation.command import Command, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.isolation.toolset import Tool
 from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.task import TaskBrief
 from pytest_evalarc.model.transcript import Transcript
@@ -55,48 +50,14 @@ client makes of it, as of the name of a skill behind a slash, is seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaudeClient(ClientBase):
+class ClaudeClient(Agent[ClaudeSettings]):
     """Claude Code, found as it is installed and run from a copy."""
 
     label: str = "claude"
-    command: Path | None = None
-    """The program to use; None is the one that is installed."""
     key_env: tuple[str, ...] = (KEY,)
     settings: ClaudeSettings = field(default_factory=ClaudeSettings)
 
     name = "claude"
-    embedded = False
-
-    def configured(  # type: ignore[override]
-        self,
-        label: str,
-        *,
-        command: tuple[str, ...],
-        key_env: tuple[str, ...],
-        model: str | None,
-        settings: JsonObject,
-    ) -> Self:
-        """Return the client of one table of the project's.
-
-        Raises:
-            UsageError: A setting is wrong, the command is more than a program, or no model is
-                named: which one an account prefers is no part of an evaluation.
-        """
-        where = f"client {label}"
-        if not model:
-            hint = "add model to its table, or give --evalarc-model"
-            raise UsageError(where, "names no model", hint)
-        if len(command) > 1:
-            hint = 'leave one word, or describe it with client = "command"'
-            raise UsageError(f"{where}: command", "is more than a program", hint)
-        client = type(self)(
-            label=label,
-            command=_program(command[0], where=where) if command else None,
-            key_env=require_variables(key_env, where=where) or (KEY,),
-            settings=read_settings(ClaudeSettings, settings, where=where),
-        )
-        client._refuse_clashes()
-        return client
 
     def _refuse_clashes(self) -> None:
         """Refuse a variable that would be overruled, so that nobody waits for its effect."""
@@ -120,59 +81,15 @@ class ClaudeClient(ClientBase):
             places=places(),
         )
 
-    @property
-    def tool(self) -> Tool:
-        """The program that sessions run a copy of.
-
-        Raises:
-            SetupError: It is not there, too old, or no program of its own.
-        """
-        if self.command is None:
-            return toolset.require("claude")
-        where = f"client {self.label}: command {self.command}"
-        found = toolset.at("claude", find_program(str(self.command)))
-        if found is None:
-            hint = "name the program itself, or that of an npm package with its binary installed"
-            raise SetupError(where, "is a script, or tells no version", hint)
-        if found.is_too_old:
-            least = toolset.MINIMUM["claude"]
-            raise SetupError(where, f"is {found.version}, older than {least}", "update it")
-        return found
-
-    @property
-    def version(self) -> str | None:
-        """The program's version; None when there is none."""
-        try:
-            return self.tool.version
-        except (SetupError, OSError):
-            return None
-
-    def missing(self) -> str | None:
-        """Return that the program is not there, or too old."""
-        try:
-            self.tool  # noqa: B018 - asking is what finds it.
-        except SetupError as error:
-            return str(error)
-        return None
-
-    def sha256(self) -> str | None:
-        """Return the digest of the program; None where it cannot be read."""
-        try:
-            return program_digest(self.tool.path)
-        except (SetupError, OSError):
-            return None
-
     def stage(self, folder: Path) -> None:
         """Copy the program into a folder: it is one file, which needs nothing beside it.
 
         Raises:
             SetupError: It is not there, or too old.
+            SubmissionError: It cannot be read.
             InfrastructureError: It cannot be copied.
         """
-        program = self.tool.path
-        size = program.stat().st_size
-        entry = Entry(path=program.name, type=EntryType.FILE, mode=0o755, size=size)
-        copy_tree(program.parent, Manifest((entry,)), folder)
+        copy_program(self.tool.path, folder)
 
     def watcher(self) -> EventWatch:
         """Return what looks for the last result of a new session."""
@@ -242,19 +159,12 @@ class ClaudeClient(ClientBase):
         Tokens of a session that was ended before it told them come from the file that it kept in
         its home, as long as that is there.
         """
-        reader = read_stream(stdout, true_bytes=exit.stdout_bytes)
+        reader = read_into(Reader(), stdout, true_bytes=exit.stdout_bytes)
         transcript = reader.transcript()
         if transcript.usage is None and reader.start is not None:
             usage = session_usage(layout.home, reader.start)
             return transcript.model_copy(update={"usage": usage})
         return transcript
-
-
-def _program(word: str, *, where: str) -> Path:
-    if not Path(word).is_absolute() or "\0" in word:
-        hint = "write the absolute path of a claude, or leave it out to use the installed one"
-        raise UsageError(f"{where}: command", "is no absolute path", hint)
-    return Path(word)
 
 
 def _staged_in(folder: Path) -> Path:

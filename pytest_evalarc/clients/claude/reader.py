@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 from pytest_evalarc.clients.claude.calls import Calls
@@ -30,7 +29,6 @@ from pytest_evalarc.clients.claude.events import (
 )
 from pytest_evalarc.clients.claude.fault import Faults, told_by
 from pytest_evalarc.clients.claude.turns import Turns
-from pytest_evalarc.clients.lines import read_events
 from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.transcript import (
     Completion,
@@ -43,22 +41,6 @@ from pytest_evalarc.model.transcript import (
 
 _AGENTS = frozenset({"in_process_teammate", "local_agent", "local_workflow", "remote_agent"})
 """Tasks that call tools of their own."""
-
-
-def read_stream(stream: Path, *, true_bytes: int) -> Reader:
-    """Return the reader of a stream, which has taken all of it.
-
-    Args:
-        stream: The captured stream.
-        true_bytes: How long the stream really was; more than was kept means a part is lost.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    reader = Reader()
-    for event in read_events(stream, true_bytes=true_bytes):
-        reader.take(event)
-    return reader
 
 
 class Reader:

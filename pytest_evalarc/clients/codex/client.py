@@ -5,71 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
+from pytest_evalarc.clients.agent import Agent
 from pytest_evalarc.clients.codex import program
 from pytest_evalarc.clients.codex.events import is_end
 from pytest_evalarc.clients.codex.options import KEY, exec_words
 from pytest_evalarc.clients.codex.places import places
-from pytest_evalarc.clients.codex.reader import read_stream
+from pytest_evalarc.clients.codex.reader import Reader
 from pytest_evalarc.clients.codex.session_file import session_usage
 from pytest_evalarc.clients.codex.settings import CodexSettings
 from pytest_evalarc.clients.codex.shell import SKILL_FOLDER
-from pytest_evalarc.clients.lines import EventWatch
-from pytest_evalarc.clients.program import program_digest
-from pytest_evalarc.clients.protocol import ClientBase, Needs, Script
-from pytest_evalarc.clients.settings import read_settings, require_variables
-from pytest_evalarc.errors import SetupError, UsageError
+from pytest_evalarc.clients.lines import EventWatch, read_into
+from pytest_evalarc.clients.protocol import Needs, Script
+from pytest_evalarc.errors import SetupError
 from pytest_evalarc.isolation.command import Command, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.isolation.toolset import Tool
 from pytest_evalarc.model.base import JsonObject
 from pytest_evalarc.model.task import TaskBrief
 from pytest_evalarc.model.transcript import Transcript
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodexClient(ClientBase):
+class CodexClient(Agent[CodexSettings]):
     """Codex, found as it is installed and run from a copy."""
 
     label: str = "codex"
-    command: Path | None = None
-    """The program to use; None is the one that is installed."""
     key_env: tuple[str, ...] = (KEY,)
-    """The variables that carry its credentials, that of the model's API first."""
     settings: CodexSettings = field(default_factory=CodexSettings)
 
     name = "codex"
-    embedded = False
-
-    def configured(  # type: ignore[override]
-        self,
-        label: str,
-        *,
-        command: tuple[str, ...],
-        key_env: tuple[str, ...],
-        model: str | None,
-        settings: JsonObject,
-    ) -> Self:
-        """Return the client of one table of the project's.
-
-        Raises:
-            UsageError: A setting is wrong, the command is more than a program, or no model is
-                named: which one the client prefers is no part of an evaluation.
-        """
-        where = f"client {label}"
-        if not model:
-            hint = "add model to its table, or give --evalarc-model"
-            raise UsageError(where, "names no model", hint)
-        if len(command) > 1:
-            hint = 'leave one word, or describe it with client = "command"'
-            raise UsageError(f"{where}: command", "is more than a program", hint)
-        return type(self)(
-            label=label,
-            command=_program(command[0], where=where) if command else None,
-            key_env=require_variables(key_env, where=where) or (KEY,),
-            settings=read_settings(CodexSettings, settings, where=where),
-        )
 
     @property
     def needs(self) -> Needs:
@@ -82,41 +46,6 @@ class CodexClient(ClientBase):
             agent="codex",
             places=places(),
         )
-
-    @property
-    def tool(self) -> Tool:
-        """The program that sessions run a copy of.
-
-        Raises:
-            SetupError: It is not there, too old, or no program of its own.
-        """
-        if self.command is None:
-            return program.installed()
-        where = f"client {self.label}: command {self.command}"
-        return program.named(self.command, where=where)
-
-    @property
-    def version(self) -> str | None:
-        """The program's version; None when there is none."""
-        try:
-            return self.tool.version
-        except (SetupError, OSError):
-            return None
-
-    def missing(self) -> str | None:
-        """Return that the program is not there, or too old."""
-        try:
-            self.tool  # noqa: B018 - asking is what finds it.
-        except SetupError as error:
-            return str(error)
-        return None
-
-    def sha256(self) -> str | None:
-        """Return the digest of the program; None where it cannot be read."""
-        try:
-            return program_digest(self.tool.path)
-        except (SetupError, OSError):
-            return None
 
     def stage(self, folder: Path) -> None:
         """Copy the program into a folder, with what it needs beside it.
@@ -177,16 +106,9 @@ class CodexClient(ClientBase):
         Tokens of a session that ended before it told them come from the file that it kept in its
         home, as long as that is there.
         """
-        reader = read_stream(stdout, true_bytes=exit.stdout_bytes)
+        reader = read_into(Reader(), stdout, true_bytes=exit.stdout_bytes)
         transcript = reader.transcript(layout)
         if transcript.usage is None and reader.thread is not None and not reader.has_agents:
             usage = session_usage(layout.home, reader.thread)
             return transcript.model_copy(update={"usage": usage})
         return transcript
-
-
-def _program(word: str, *, where: str) -> Path:
-    if not Path(word).is_absolute() or "\0" in word:
-        hint = "write the absolute path of a codex, or leave it out to use the installed one"
-        raise UsageError(f"{where}: command", "is no absolute path", hint)
-    return Path(word)

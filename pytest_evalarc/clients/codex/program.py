@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_evalarc.clients.program import find_program
+from pytest_evalarc.clients.program import copy_program
 from pytest_evalarc.errors import SetupError
-from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, TreeLimits, read_manifest
+from pytest_evalarc.files.manifest import TreeLimits, read_manifest
 from pytest_evalarc.files.tree import copy_tree
-from pytest_evalarc.isolation import toolset
-from pytest_evalarc.isolation.toolset import Tool
 
-NAME = "codex"
 PROGRAM = Path("bin", "codex")
 """The program in a package."""
 
@@ -19,35 +16,6 @@ _PACKAGE = "codex-package.json"
 """Stands in a package beside `bin`, and says where its other programs are."""
 _VOICE = "codex-resources/voice"
 _LIMITS = TreeLimits(bytes=4 << 30)
-
-
-def installed() -> Tool:
-    """Return the program that is installed as a tool.
-
-    Raises:
-        SetupError: It is not there, or too old.
-    """
-    return toolset.require(NAME)
-
-
-def named(program: Path, *, where: str) -> Tool:
-    """Return the program that a table names.
-
-    Args:
-        program: Its absolute path.
-        where: What a message calls it.
-
-    Raises:
-        SetupError: It is not there, too old, or no program of its own.
-    """
-    found = toolset.at(NAME, find_program(str(program)))
-    if found is None:
-        hint = "name the program itself, or that of an npm package with its binary installed"
-        raise SetupError(where, "is a script, or tells no version", hint)
-    if found.is_too_old:
-        least = toolset.MINIMUM[NAME]
-        raise SetupError(where, f"is {found.version}, older than {least}", "update it")
-    return found
 
 
 def stage(program: Path, folder: Path) -> None:
@@ -68,9 +36,7 @@ def stage(program: Path, folder: Path) -> None:
     if program == package / PROGRAM and (package / _PACKAGE).is_file():
         copy_tree(package, read_manifest(package, limits=_LIMITS, skip=_is_left_out), folder)
         return
-    size = program.stat().st_size
-    entry = Entry(path=program.name, type=EntryType.FILE, mode=0o755, size=size)
-    copy_tree(program.parent, Manifest((entry,)), folder / PROGRAM.parent)
+    copy_program(program, folder / PROGRAM.parent)
 
 
 def staged_in(folder: Path) -> Path:

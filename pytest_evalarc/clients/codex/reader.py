@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from pytest_evalarc.clients.codex.calls import Calls
 from pytest_evalarc.clients.codex.events import (
@@ -27,27 +26,10 @@ from pytest_evalarc.clients.codex.events import (
     parsed,
 )
 from pytest_evalarc.clients.codex.faults import CLIENT_ERROR, fault_of
-from pytest_evalarc.clients.lines import read_events
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.base import Cause, JsonObject
 from pytest_evalarc.model.transcript import Completion, Step, ToolCall, Transcript, Usage
-
-
-def read_stream(stream: Path, *, true_bytes: int) -> Reader:
-    """Return the reader of a stream, which has taken all of it.
-
-    Args:
-        stream: The captured stream.
-        true_bytes: How long the stream really was; more than was kept means a part is lost.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    reader = Reader()
-    for event in read_events(stream, true_bytes=true_bytes):
-        reader.take(event)
-    return reader
 
 
 class Reader:

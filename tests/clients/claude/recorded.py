@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pytest_evalarc.clients.claude.reader import read_stream
+from pytest_evalarc.clients.claude.reader import Reader
+from pytest_evalarc.clients.lines import read_into
 from pytest_evalarc.model.transcript import Transcript
 
 FOLDER = Path(__file__).parent / "transcripts"
@@ -41,7 +42,7 @@ def stream(*events: dict[str, Any] | bytes) -> bytes:
 def read(folder: Path, content: bytes) -> Transcript:
     path = folder / "stream"
     path.write_bytes(content)
-    return read_stream(path, true_bytes=len(content)).transcript()
+    return read_into(Reader(), path, true_bytes=len(content)).transcript()
 
 
 # Events as the client writes them, no more in them than is read.

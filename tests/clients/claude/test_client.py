@@ -9,14 +9,15 @@ import pytest
 
 from pytest_evalarc.clients.claude.client import ALWAYS, ClaudeClient
 from pytest_evalarc.clients.protocol import Needs
-from pytest_evalarc.errors import SetupError, UsageError
+from pytest_evalarc.errors import SetupError
 from pytest_evalarc.isolation.command import Command, Ended, Exit, Policy
 from pytest_evalarc.isolation.layout import RunLayout
-from pytest_evalarc.isolation.toolset import FOLDER_VARIABLE, MINIMUM
+from pytest_evalarc.isolation.toolset import FOLDER_VARIABLE
 from pytest_evalarc.model.task import TaskBrief
 from pytest_evalarc.model.transcript import Usage
 from pytest_evalarc.registry import builtin
 from tests.clients.claude.recorded import FOLDER, events
+from tests.clients.installed import install
 
 LAYOUT = RunLayout(root=Path("/run"))
 ENV = {"HOME": "/run/home", "ANTHROPIC_API_KEY": "test-key-not-real", "OTHER_KEY": "key-0123"}
@@ -86,28 +87,6 @@ def test_what_a_table_asks_for_is_what_the_trial_provides() -> None:
         places=made.needs.places,
     )
     assert client().needs.key_env == ("ANTHROPIC_API_KEY",)
-
-
-@pytest.mark.parametrize(
-    ("facts", "sentence"),
-    [
-        ({"model": None}, "client mine: names no model; add .* --evalarc-model"),
-        ({"model": ""}, "client mine: names no model"),
-        ({"command": ("/opt/claude", "--x")}, "client mine: command: is more than a program"),
-        ({"command": ("claude",)}, "client mine: command: is no absolute path"),
-        ({"command": ("/a\0b",)}, "client mine: command: is no absolute path"),
-        ({"key_env": ("MY KEY",)}, "client mine: key_env: 'MY KEY' is no variable"),
-        ({"settings": {"model": "x"}}, "client mine: takes no setting 'model'"),
-    ],
-)
-def test_a_table_that_cannot_be_meant_is_told_in_one_sentence(
-    facts: dict[str, Any], sentence: str
-) -> None:
-    """Which model an account prefers is no part of an evaluation, so none is assumed."""
-    given = {"command": (), "key_env": (), "model": "m-1", "settings": {}, **facts}
-
-    with pytest.raises(UsageError, match=sentence):
-        ClaudeClient().configured("mine", **given)
 
 
 # The command line.
@@ -227,30 +206,13 @@ def test_a_program_that_was_not_staged_is_not_guessed_at(
 # The program.
 
 
-def install(tools: Path, version: str = "2.1.332", content: bytes = b"\x7fELF program") -> Path:
-    """Put an npm package there that holds a program, and return that."""
-    from pytest_evalarc.isolation.toolset import _PLATFORM
-
-    package = tools / "node_modules" / "@anthropic-ai" / f"claude-code-{_PLATFORM}"
-    package.mkdir(parents=True)
-    (package / "package.json").write_text(json.dumps({"version": version}))
-    (package / "claude").write_bytes(content)
-    (package / "claude").chmod(0o755)
-    return package / "claude"
-
-
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the only folder in which programs are found."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "tools"))
-    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
-    return tmp_path / "tools"
-
-
-def test_the_installed_program_is_staged_as_it_is(tools: Path, tmp_path: Path) -> None:
+def test_the_installed_program_is_staged_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One file is all it needs, and all that a trial is shown of it."""
     content = b"\x7fELF" + bytes(range(256)) * 5000
-    program = install(tools, content=content)
+    program = install("claude", tmp_path / "tools", "2.1.332", content)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "tools"))
     (program.parent / "more").write_text("more")
     made, folder = client(), tmp_path / "staged"
     folder.mkdir()
@@ -264,53 +226,6 @@ def test_the_installed_program_is_staged_as_it_is(tools: Path, tmp_path: Path) -
     assert launch(made, folder).argv[0] == str(staged)
     assert made.version == "2.1.332"
     assert made.sha256() == hashlib.sha256(content).hexdigest()
-
-
-def test_a_program_that_is_not_there_is_told_before_the_first_trial(tools: Path) -> None:
-    """A setup failure is final."""
-    made = client()
-
-    assert "claude is neither in" in str(made.missing())
-    assert "pytest-evalarc tools install" in str(made.missing())
-    assert (made.version, made.sha256()) == (None, None)
-
-
-def test_a_program_that_is_too_old_is_told(tools: Path, tmp_path: Path) -> None:
-    """What it prints could be read as something else."""
-    install(tools, "2.1.196")
-    other = install(tmp_path / "elsewhere", "1.0.0")
-
-    assert f"is older than {MINIMUM['claude']}" in str(client().missing())
-    assert client(str(other)).missing() == (
-        f"client mine: command {other}: is 1.0.0, older than {MINIMUM['claude']}; update it"
-    )
-
-
-def test_another_program_can_be_named(tools: Path, tmp_path: Path) -> None:
-    """Two versions are compared under two labels."""
-    install(tools, "2.1.332")
-    other = install(tmp_path / "elsewhere", "2.1.400", b"\x7fELF other")
-
-    made = client(str(other))
-
-    assert (made.version, made.missing()) == ("2.1.400", None)
-    assert made.sha256() == hashlib.sha256(b"\x7fELF other").hexdigest()
-
-
-@pytest.mark.parametrize("content", [b"#!/bin/sh\necho 2.1.332\n", None])
-def test_a_script_in_front_of_the_program_is_not_the_program(
-    content: bytes | None, tools: Path, tmp_path: Path
-) -> None:
-    """What it would start is known to it alone, and lies where a trial may not read."""
-    script = tmp_path / "claude"
-    if content is not None:
-        script.write_bytes(content)
-        script.chmod(0o755)
-
-    told = str(client(str(script)).missing())
-
-    expected = "is not there" if content is None else "is a script, or tells no version"
-    assert expected in told
 
 
 # The transcript.

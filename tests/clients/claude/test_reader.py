@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalarc.clients.claude.reader import read_stream
+from pytest_evalarc.clients.claude.reader import Reader
+from pytest_evalarc.clients.lines import read_into
 from pytest_evalarc.model.transcript import HookRun, Offered, Transcript, Usage
 from tests.clients.claude.recorded import (
     NAMES,
@@ -246,7 +247,7 @@ def test_what_the_capture_dropped_is_missed(tmp_path: Path) -> None:
     path = tmp_path / "stream"
     path.write_bytes(data("2.1.332.edit"))
 
-    found = read_stream(path, true_bytes=path.stat().st_size + 1).transcript()
+    found = read_into(Reader(), path, true_bytes=path.stat().st_size + 1).transcript()
 
     assert not found.interpreted
 

@@ -11,7 +11,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from pytest_evalarc.clients.codex.reader import read_stream
+from pytest_evalarc.clients.codex.reader import Reader
+from pytest_evalarc.clients.lines import read_into
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.model.transcript import Transcript
 
@@ -39,7 +40,9 @@ def stream(*events: dict[str, Any] | bytes) -> bytes:
 def read(folder: Path, content: bytes, *, true_bytes: int | None = None) -> Transcript:
     path = folder / "stream"
     path.write_bytes(content)
-    reader = read_stream(path, true_bytes=len(content) if true_bytes is None else true_bytes)
+    reader = read_into(
+        Reader(), path, true_bytes=len(content) if true_bytes is None else true_bytes
+    )
     return reader.transcript(LAYOUT)
 
 

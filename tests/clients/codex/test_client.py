@@ -32,6 +32,7 @@ from tests.clients.codex.recorded import (
     session,
     stream,
 )
+from tests.clients.installed import install
 
 
 def client(
@@ -102,28 +103,22 @@ def test_a_table_says_where_the_models_are(
 
 
 @pytest.mark.parametrize(
-    ("words", "facts", "sentence"),
+    ("settings", "sentence"),
     [
-        ((), {"model": None}, "client mine: names no model; .* or give --evalarc-model"),
-        ((), {"model": ""}, "client mine: names no model"),
-        (("/a/codex", "exec"), {}, 'command: is more than a program; .* client = "command"'),
-        (("codex",), {}, "command: is no absolute path; write the absolute path of a codex"),
-        (("/a\0b",), {}, "command: is no absolute path"),
-        ((), {"key_env": ("MY KEY",)}, "key_env: 'MY KEY' is no variable"),
-        ((), {"base_ulr": "https://x"}, "takes no setting 'base_ulr'; nearest: base_url"),
-        ((), {"base_url": "x"}, "setting base_url: is 'x'; write a URL as"),
-        ((), {"reasoning_effort": "huge"}, "setting reasoning_effort: is 'huge'; .*'high'"),
-        ((), {"max_retries": -1}, "setting max_retries: is -1"),
-        ((), {"env": ["A=1"]}, r"setting env: is \['A=1'\]"),
-        ((), {"domains": [""]}, "setting domains: "),
+        ({"base_ulr": "https://x"}, "takes no setting 'base_ulr'; nearest: base_url"),
+        ({"base_url": "x"}, "setting base_url: is 'x'; write a URL as"),
+        ({"reasoning_effort": "huge"}, "setting reasoning_effort: is 'huge'; .*'high'"),
+        ({"max_retries": -1}, "setting max_retries: is -1"),
+        ({"env": ["A=1"]}, r"setting env: is \['A=1'\]"),
+        ({"domains": [""]}, "setting domains: "),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_told_in_one_sentence(
-    words: tuple[str, ...], facts: dict[str, Any], sentence: str
+def test_a_setting_that_cannot_be_meant_is_told_in_one_sentence(
+    settings: dict[str, Any], sentence: str
 ) -> None:
     """A setting that never arrives would be paid for and compared."""
     with pytest.raises(UsageError, match=sentence):
-        client(*words, **facts)
+        client(**settings)
 
 
 def test_a_session_is_started_from_its_copy_with_the_prompt_on_its_stdin(tmp_path: Path) -> None:
@@ -171,12 +166,8 @@ def test_a_session_without_model_or_program_does_not_start(tmp_path: Path) -> No
 
 def test_its_program_is_the_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results name version and digest, and the batch runs a copy."""
-    package = tmp_path / "node_modules/@openai" / f"codex-{toolset._PLATFORM}"
-    program = package / "vendor/x/bin/codex"
-    program.parent.mkdir(parents=True)
-    program.write_bytes(b"\x7fELF")
+    program = install("codex", tmp_path, "0.171.2-linux-x64", b"\x7fELF")
     (program.parent.parent / "codex-package.json").write_text("{}")
-    (package / "package.json").write_text('{"version": "0.171.2-linux-x64"}')
     monkeypatch.setenv(toolset.FOLDER_VARIABLE, str(tmp_path))
     made = client()
 
@@ -189,21 +180,6 @@ def test_its_program_is_the_installed_one(tmp_path: Path, monkeypatch: pytest.Mo
         "bin",
         "codex-package.json",
     ]
-
-    (package / "package.json").write_text('{"version": "0.170.9"}')
-    assert "is older than 0.171.0" in str(made.missing())
-    assert (made.version, made.sha256()) == (None, None)
-
-
-def test_a_program_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first trial: a setup failure is final."""
-    monkeypatch.setenv(toolset.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    assert "run `pytest-evalarc tools install`" in str(client().missing())
-    gone = client(str(tmp_path / "codex"))
-    assert "is not there, or cannot be executed" in str(gone.missing())
-    assert (gone.version, gone.sha256()) == (None, None)
 
 
 # Its stream.

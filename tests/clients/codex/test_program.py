@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
 
-from pytest_evalarc.clients.codex.program import named, stage, staged_in
+from pytest_evalarc.clients.codex.program import stage, staged_in
 from pytest_evalarc.errors import SetupError
 
 PACKAGE = {
@@ -65,33 +64,3 @@ def test_a_folder_that_was_not_staged_is_told(tmp_path: Path) -> None:
     write(tmp_path, {"bin/a": b"", "bin/b": b""})
     with pytest.raises(SetupError, match="does not hold the program"):
         staged_in(tmp_path)
-
-
-def test_a_program_that_a_table_names_is_asked_for_its_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Formats change between versions, and results name one."""
-    from pytest_evalarc.isolation import toolset
-
-    program = tmp_path / "codex"
-    program.write_bytes(b"\x7fELF")
-    program.chmod(0o755)
-    said = {"version": "codex-cli 0.171.3"}
-    monkeypatch.setattr(toolset, "ask", lambda *_: said["version"])
-
-    tool = named(program, where="client x: command")
-    assert (tool.version, tool.path) == ("0.171.3", program)
-    assert tool.sha256 == hashlib.sha256(b"\x7fELF").hexdigest()
-
-    said["version"] = "codex-cli 0.99.0"
-    program.write_bytes(b"\x7fELF older")
-    with pytest.raises(SetupError, match=r"client x: command: is 0\.99\.0, older than 0\.171\.0"):
-        named(program, where="client x: command")
-
-    program.write_text("#!/usr/bin/env node\n")
-    with pytest.raises(SetupError, match="is a script, or tells no version; name the program"):
-        named(program, where="client x: command")
-
-    program.unlink()
-    with pytest.raises(SetupError, match="is not there, or cannot be executed"):
-        named(program, where="client x: command")

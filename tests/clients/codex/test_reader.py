@@ -206,7 +206,8 @@ def test_a_call_tells_what_it_was_given_and_what_came_back(tmp_path: Path) -> No
 
 def test_the_project_is_known_by_either_of_its_names(tmp_path: Path) -> None:
     """The client says where a link leads, while the trial goes by the name of the link."""
-    from pytest_evalarc.clients.codex.reader import read_stream
+    from pytest_evalarc.clients.codex.reader import Reader
+    from pytest_evalarc.clients.lines import read_into
     from pytest_evalarc.isolation.layout import RunLayout
 
     real, link, path = tmp_path / "real", tmp_path / "link", tmp_path / "stream"
@@ -220,7 +221,9 @@ def test_the_project_is_known_by_either_of_its_names(tmp_path: Path) -> None:
     ]
     path.write_bytes(session(*events))
 
-    found = read_stream(path, true_bytes=path.stat().st_size).transcript(RunLayout(root=link))
+    found = read_into(Reader(), path, true_bytes=path.stat().st_size).transcript(
+        RunLayout(root=link)
+    )
 
     assert [call.target for call in found.tool_calls] == ["a.py", "b.py", f"{real}/c.py"]
 
