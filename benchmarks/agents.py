@@ -32,7 +32,7 @@ _helpers = ModuleType("tests")
 _helpers.__path__ = [str(ROOT / "tests")]
 sys.modules.setdefault("tests", _helpers)
 
-from tests.model_server import ModelServer, Run, Script, Write  # noqa: E402
+from tests.model_server import ModelServer, Read, Run, Script, Write  # noqa: E402
 from tests.model_server.tasks import solve  # noqa: E402
 from tests.system.bare import BareClient  # noqa: E402
 from tests.system.evaluation import TasksProject  # noqa: E402
@@ -194,7 +194,7 @@ def bare_times_s(folder: Path, server: ModelServer, client: str, runs: int) -> I
 def small_project(folder: Path, server: ModelServer, client: str) -> TasksProject:
     """Return a project with a task that is solved and graded in a moment."""
     folder.mkdir()
-    server.add(SMALL, Script.of(Write("answer.py", "value = 2\n"), Run("true")))
+    server.add(SMALL, Script.of(Read("answer.py"), Write("answer.py", "value = 2\n"), Run("true")))
     project = TasksProject(folder, server)
     write_small_task(project.root / "evals" / "tasks" / SMALL)
     project.add_client(client, SMALL)
@@ -211,20 +211,27 @@ def parallel_figures(folder: Path, server: ModelServer, client: str) -> Iterator
         ran = run(project, client, SMALL, *options)
     finally:
         os.sched_setaffinity(0, there)
-    results = [json.loads(path.read_bytes()) for path in documents(project.results)]
-    completed = sum(result["execution"] == "completed" for result in results)
     note = f"{PARALLEL} at once on {CORES} cores, {ran.wall_s:.0f} s"
-    yield Figure(f"{client}, unfinished trials", PARALLEL - completed, "trials", 0, note)
+    unfinished = PARALLEL - succeeded(project.results)
+    yield Figure(f"{client}, unfinished trials", unfinished, "trials", 0, note)
 
 
 def memory_figures(folder: Path, server: ModelServer, client: str, trials: int) -> Iterator[Figure]:
     """Yield how much the harness grows over many trials."""
     project = small_project(folder, server, client)
     ran = run(project, client, SMALL, "--evalarc-trials", str(trials), "-p", "no:xdist")
+    if succeeded(project.results) != trials:
+        raise SystemExit(f"not every one of {trials} trials of {client} succeeded")
     early = max(size for count, size in ran.peaks_mib if count <= WARM_UP)
     late = max(size for count, size in ran.peaks_mib if count > trials - WARM_UP)
     note = f"{trials} trials in {ran.wall_s:.0f} s; {late:.0f} MiB at the end"
     yield Figure(f"{client}, growth of the harness", late - early, "MiB", 8, note)
+
+
+def succeeded(results: Path) -> int:
+    """Return how many trials there are that a session ended well in, and that passed."""
+    found = [json.loads(path.read_bytes()) for path in documents(results)]
+    return sum(result["outcome"] == "succeeded" for result in found)
 
 
 # The table.
