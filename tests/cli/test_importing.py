@@ -60,6 +60,7 @@ def test_a_case_of_claude_plugin_eval_becomes_a_valid_task(
         f"{case}/graders/README.md": "Notes of the author.\n",
         f"{case}/names.txt": "Ada\n",
         "plug/evals/mocks/mail/send.md": "sent\n",
+        f"{case}/mocks/mail/read.md": "nothing\n",
     }
     write(project, {f"{case}/prompt.md": PROMPT, **graders})
 
@@ -69,6 +70,7 @@ def test_a_case_of_claude_plugin_eval_becomes_a_valid_task(
         "made evals/tasks/greet-ada",
         "  not carried over: ../mocks: answers of MCP servers, which are not played here",
         "  not carried over: grader quiet (llm): write a hidden check for it in checks/",
+        "  not carried over: mocks: answers of MCP servers, which are not played here",
         "  not carried over: names.txt: put into starter/ what its workspace begins with",
         "  not carried over: prompt.md: max_turns, which a run sets here and no task does",
         "  not carried over: tag two words: a tag here is letters, digits, _, + and -",
@@ -94,6 +96,8 @@ context:
     - fixtures/lists
     - ../../shared
     - /etc
+    - .
+    - ../..
 execution:
   prompt: |
     Greet everybody in lists/names.txt.
@@ -156,6 +160,8 @@ def test_a_case_that_is_written_in_case_yaml_becomes_a_valid_task(
         f"case.yaml: execution.model, {run}",
         "case.yaml: plugin ../other: add its folder to plugins",
         f"case.yaml: runs, {run}",
+        "context.add_dirs ., which holds the graders as well",
+        "context.add_dirs ../.., which holds the graders as well",
         "context.add_dirs ../../shared: its files are at shared of the workspace",
         "context.add_dirs /etc, which is no folder of the case or its plugin",
         "context.history_file history.jsonl: an earlier conversation, and a trial here begins with"
@@ -289,7 +295,7 @@ def test_evals_as_they_are_written_in_practice_are_read(
             "category": "core",
             "prompt": "Greet the list.",
             "input_file": "inputs/names.txt",
-            "files": ["evals/inputs/more", "inputs/more/names.txt"],
+            "files": ["evals/inputs/more", "inputs/more/names.txt", ".", "evals/evals.json"],
             "expected": "PASS",
             "assertions": [{"id": "a", "text": "It greets", "type": "judge"}, "It is short"],
             "expected_behaviors": ["It is polite"],
@@ -304,7 +310,9 @@ def test_evals_as_they_are_written_in_practice_are_read(
 
     said = capsys.readouterr().out.splitlines()
     check = "write a hidden check for it in checks/"
-    assert said[1:7] == [
+    assert said[1:9] == [
+        "  not carried over: file ., which holds the expectations as well",
+        "  not carried over: file evals/evals.json, which holds the expectations as well",
         "  not carried over: file inputs/names.txt, beside which another one has the same name",
         f"  not carried over: expectation 'PASS': {check}",
         f"  not carried over: expectation 'It greets': {check}",

@@ -194,6 +194,9 @@ def _take_readable(parts: Parts, folder: Path, plugin: Path | None, entry: str) 
         problem = "is no folder of the case or its plugin"
         parts.left_out.append(f"context.add_dirs {told}, which {problem}")
         return
+    if folder.resolve().is_relative_to(source):
+        parts.left_out.append(f"context.add_dirs {told}, which holds the graders as well")
+        return
     name = PurePosixPath(*(part for part in PurePosixPath(entry).parts if part not in ("..", "/")))
     place = str(name) if name.parts else source.name
     parts.take_folder(source, place)
@@ -207,8 +210,9 @@ def _tell_files(parts: Parts, folder: Path, context: Facts) -> None:
     spoken = {PurePosixPath(path).parts[0] for path in named if PurePosixPath(path).parts}
     taken = {PurePosixPath(path).parts[0] for path in parts.starter}
     for entry in sorted(folder.iterdir()):
-        if entry.name not in {CASE, CASE_YAML, "graders", *spoken, *taken}:
+        if entry.name not in {CASE, CASE_YAML, "graders", "mocks", *spoken, *taken}:
             advice = "put into starter/ what its workspace begins with"
             parts.left_out.append(f"{shown(entry.name)}: {advice}")
-    if (folder.parent / "mocks").is_dir():
-        parts.left_out.append("../mocks: answers of MCP servers, which are not played here")
+    for name in ("mocks", "../mocks"):
+        if (folder / name).is_dir():
+            parts.left_out.append(f"{name}: answers of MCP servers, which are not played here")

@@ -90,7 +90,7 @@ def _eval(
     _take_skill(parts, entry, skill, root, skill_name=skill_name)
     one = entry.get("input_file")
     for file in (*strings(entry.get("files")), *([one] if isinstance(one, str) else ())):
-        _take_file(parts, file, (skill, path.parent), skill)
+        _take_file(parts, file, path)
     for statement in _statements(entry):
         told = shown(statement)
         parts.left_out.append(f"expectation {told!r}: write a hidden check for it in checks/")
@@ -116,13 +116,16 @@ def _take_skill(
         parts.used = (skill.name,)
 
 
-def _take_file(parts: Parts, file: str, homes: tuple[Path, ...], skill: Path) -> None:
+def _take_file(parts: Parts, file: str, path: Path) -> None:
     """Put an input beside the prompt, by its own name; it is named from the skill or from evals."""
     told = shown(file)
-    sources = [(home / file).resolve() for home in homes]
+    skill = path.parent.parent
+    sources = [(home / file).resolve() for home in (skill, path.parent)]
     known = [found for found in sources if found.exists() and found.is_relative_to(skill.resolve())]
     if not known:
         parts.left_out.append(f"file {told}, which is not in the skill")
+    elif path.resolve().is_relative_to(known[0]):
+        parts.left_out.append(f"file {told}, which holds the expectations as well")
     elif known[0].is_dir():
         parts.take_folder(known[0], known[0].name)
     elif known[0].name in parts.starter:
