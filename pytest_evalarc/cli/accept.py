@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_evalarc.cli.status import Status
+from pytest_evalarc.counting.measured import accepted
 from pytest_evalarc.errors import InfrastructureError, UsageError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.measured import Measured
@@ -34,7 +35,7 @@ def accept(results: Path, *, into: Path | None = None) -> Status:
     for found in measured:
         path = accepted_path(folder, found)
         _make_folder(path.parent)
-        print(printable(str(write_whole(path, found))))
+        print(printable(str(write_whole(path, accepted(found)))))
     return Status.DONE
 
 

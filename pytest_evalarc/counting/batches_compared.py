@@ -15,6 +15,8 @@ from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.model.measured import Measured, MeasuredRow
 
 _DECIMALS = 8
+_UNJUDGED = "judged: "
+"""How the reason of a row begins that its tallies give, and no condition."""
 _Key: TypeAlias = tuple[str, str, str | None]
 _RowKey: TypeAlias = tuple[str | None, str, str]
 
@@ -63,11 +65,38 @@ def compare_batches(
     rows = tuple(
         row for key in keys for row in _pair(before.get(key), after.get(key), across=across)
     )
+    return _counted(
+        rows,
+        baseline=tuple(_told(found) for key, found in before.items() if key in keys),
+        current=tuple(map(_told, after.values())),
+        across=across,
+    )
+
+
+def compared_again(document: BatchComparison) -> BatchComparison:
+    """Return a comparison as the tallies of its rows give it.
+
+    Why a row is incomparable is believed where its tallies do not show it: what the two
+    measurements differ in is in neither of them.
+    """
+    rows = tuple(map(_judged, document.rows))
+    return _counted(
+        rows, baseline=document.baseline, current=document.current, across=document.across
+    )
+
+
+def _counted(
+    rows: tuple[ComparedRow, ...],
+    *,
+    baseline: tuple[str, ...],
+    current: tuple[str, ...],
+    across: Collection[str],
+) -> BatchComparison:
     counts = {change: sum(row.change is change for row in rows) for change in Change}
     return BatchComparison(
         schema_version=SCHEMA_VERSION,
-        baseline=tuple(_told(found) for key, found in before.items() if key in keys),
-        current=tuple(map(_told, after.values())),
+        baseline=baseline,
+        current=current,
         across=tuple(name for name in FIELDS if name in across),
         changes=counts,
         rows=rows,
@@ -143,35 +172,51 @@ def _compared(
     # not there says nothing, as in a batch that was cut off.
     if mismatch is not None and mismatch.field == "task" and (before is None or after is None):
         mismatch = None
-    reason = str(mismatch) if mismatch else _unknown(before, after)
-    return ComparedRow(
-        task=known.task,
-        client=known.client,
-        configuration=row.configuration,
-        part=row.part,
-        name=row.name,
-        change=Change.INCOMPARABLE if reason else _change(before, after),
-        before=_tally(before),
-        after=_tally(after),
-        difference_ci95=None if reason else _difference(before, after),
-        reason=reason,
+    tallies = (_tally(before), _tally(after))
+    reason = str(mismatch) if mismatch else _unjudged(*tallies) or _other_fault(before, after)
+    return _judged(
+        ComparedRow(
+            task=known.task,
+            client=known.client,
+            configuration=row.configuration,
+            part=row.part,
+            name=row.name,
+            change=Change.INCOMPARABLE,
+            before=tallies[0],
+            after=tallies[1],
+            reason=reason,
+        )
     )
 
 
-def _unknown(before: MeasuredRow | None, after: MeasuredRow | None) -> str | None:
-    """Return why a row that both sides have is not compared."""
+def _judged(row: ComparedRow) -> ComparedRow:
+    """Return a row with what its tallies and its reason give."""
+    reason = row.reason
+    if reason is None or reason.startswith(_UNJUDGED):
+        reason = _unjudged(row.before, row.after)
+    change = Change.INCOMPARABLE if reason else _change(row.before, row.after)
+    sure = None if reason or row.part == "control" else _difference(row.before, row.after)
+    return row.model_copy(update={"change": change, "difference_ci95": sure, "reason": reason})
+
+
+def _unjudged(before: Tally | None, after: Tally | None) -> str | None:
     if before is None or after is None:
         return None
-    for name, row in (("the baseline", before), ("the current side", after)):
-        if row.judged == 0:
-            return f"judged: is 0 in {name}, so nothing is known"
-    faults = (before.fault_sha256, after.fault_sha256)
-    if faults[0] != faults[1]:
-        return f"fault_sha256: is {shown(faults[0])} in the baseline and {shown(faults[1])} now"
+    for name, tally in (("the baseline", before), ("the current side", after)):
+        if tally.judged == 0:
+            return f"{_UNJUDGED}is 0 in {name}, so nothing is known"
     return None
 
 
-def _change(before: MeasuredRow | None, after: MeasuredRow | None) -> Change:
+def _other_fault(before: MeasuredRow | None, after: MeasuredRow | None) -> str | None:
+    """Return why a mutant that both sides have is not compared, where it is not the same fault."""
+    if before is None or after is None or before.fault_sha256 == after.fault_sha256:
+        return None
+    faults = (shown(before.fault_sha256), shown(after.fault_sha256))
+    return f"fault_sha256: is {faults[0]} in the baseline and {faults[1]} now"
+
+
+def _change(before: Tally | None, after: Tally | None) -> Change:
     if before is None:
         return Change.NEWLY_COVERED
     if after is None:
@@ -197,9 +242,9 @@ def _tally(row: MeasuredRow | None) -> Tally | None:
     return Tally(passed=row.passed, judged=row.judged, margin=row.margin)
 
 
-def _difference(before: MeasuredRow | None, after: MeasuredRow | None) -> Interval | None:
-    """Return how sure the difference of two rates is; a control is judged, and not sampled."""
-    if before is None or after is None or after.part == "control":
+def _difference(before: Tally | None, after: Tally | None) -> Interval | None:
+    """Return how sure the difference of two rates is."""
+    if before is None or after is None:
         return None
     found = newcombe_difference(after.passed, after.judged, before.passed, before.judged)
     return found.rounded(_DECIMALS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from pytest_evalarc.counting.benchmark import count_each
 from pytest_evalarc.counting.validity import verdict_of
+from pytest_evalarc.files.text import without_surrogates
 from pytest_evalarc.model.audit import Audit, Evaluation, MutantAudit
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.grading import CheckRow, Grading
@@ -14,6 +19,7 @@ from pytest_evalarc.model.measured import Measured, MeasuredConditions, Measured
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 
+_DECIMALS = 8
 ELIGIBLE = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE)
 """Where a trial that counts can end."""
 
@@ -95,6 +101,34 @@ def measured_audit(audit: Audit) -> Measured:
         ),
         rows=tuple(_control_rows(audit)),
     )
+
+
+def accepted(measured: Measured) -> Measured:
+    """Return a measurement as it is kept: with what makes an edit by hand stand out."""
+    rows = tuple(row.model_copy(update={"pass_rate": pass_rate(row)}) for row in measured.rows)
+    kept = measured.model_copy(update={"rows": rows})
+    return kept.model_copy(update={"content_sha256": _digest(kept.to_json())})
+
+
+def content_sha256(document: Measured) -> str:
+    """Return the digest of an accepted document that was read, as it stands in its file.
+
+    A key that a later version has is not in it, and so does not change it.
+    """
+    return _digest(document.model_dump(mode="json", by_alias=True, exclude_unset=True))
+
+
+def pass_rate(row: MeasuredRow) -> float | None:
+    """Return the rate of a row, rounded to 8 decimals; None where nothing was judged."""
+    return round(row.passed / row.judged, _DECIMALS) if row.judged else None
+
+
+def _digest(document: JsonValue) -> str:
+    assert isinstance(document, dict), "a model is an object"
+    content = {key: value for key, value in document.items() if key != "content_sha256"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    # What is written has no lone surrogate either.
+    return hashlib.sha256(without_surrogates(text).encode()).hexdigest()
 
 
 def judged_in(result: TrialResult) -> Iterator[Judged]:

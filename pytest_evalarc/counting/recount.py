@@ -8,8 +8,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from pytest_evalarc.counting.audit import assess
+from pytest_evalarc.counting.batches_compared import compared_again
 from pytest_evalarc.counting.comparison import compare
 from pytest_evalarc.counting.differences import differences, shown
+from pytest_evalarc.counting.measured import content_sha256, pass_rate
 from pytest_evalarc.counting.outcome import CauseKind, Ending, code_view, decide_outcome, success_of
 from pytest_evalarc.counting.regrade import regraded
 from pytest_evalarc.counting.score import evaluation_document
@@ -18,9 +20,10 @@ from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.audit import Audit, AuditPlan, Evaluation, PlannedMutant
 from pytest_evalarc.model.base import Cause, Model
 from pytest_evalarc.model.candidate import EvaluationDoc
-from pytest_evalarc.model.comparison import Comparison, Side
+from pytest_evalarc.model.comparison import BatchComparison, Comparison, Side
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.grading import CheckRow, CheckStatus, Grading, StepRow
+from pytest_evalarc.model.measured import Measured, MeasuredRow
 from pytest_evalarc.model.planned import Execution
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Trajectory
@@ -68,14 +71,14 @@ def require_agreement(result: TrialResult, *, where: str) -> None:
         refuse(found, where=where)
 
 
-def refuse(found: Disagreement, *, where: str) -> None:
+def refuse(found: Disagreement, *, where: str, hint: str = "it was edited: restore it") -> None:
     """Refuse a document for one of its fields.
 
     Raises:
         EditedError: Always.
     """
     told = f"says {shown(found.says)}, but its rows give {shown(found.gives)}"
-    raise EditedError(f"{where}: {found.field}", told, "it was edited: restore it")
+    raise EditedError(f"{where}: {found.field}", told, hint)
 
 
 def of_evaluation(document: EvaluationDoc) -> Iterator[Disagreement]:
@@ -135,6 +138,51 @@ def of_comparison(document: Comparison) -> Iterator[Disagreement]:
         for side in (document.baseline, document.current)
     )
     yield from compared(document, compare(baseline, current))
+
+
+def of_batch_comparison(document: BatchComparison) -> Iterator[Disagreement]:
+    """Yield what a comparison of batches says otherwise than the tallies of its rows.
+
+    Why a row is incomparable is believed where its tallies do not show it.
+    """
+    impossible = [
+        found
+        for number, row in enumerate(document.rows)
+        for side, tally in (("before", row.before), ("after", row.after))
+        if tally is not None
+        for found in _too_many(tally.passed, tally.judged, f"rows.{number}.{side}")
+    ]
+    # No interval can be computed from such a row.
+    yield from impossible or compared(document, compared_again(document))
+
+
+def of_accepted(document: Measured) -> Iterator[Disagreement]:
+    """Yield what an accepted document says otherwise than its rows, or than when it was accepted.
+
+    Which number was edited is told where its row shows it; the digest covers every other field.
+    """
+    found = False
+    for number, row in enumerate(document.rows):
+        for disagreement in (
+            *_too_many(row.passed, row.judged, f"rows.{number}"),
+            *_of_rate(row, f"rows.{number}"),
+        ):
+            found = True
+            yield disagreement
+    digest = content_sha256(document)
+    if not found and document.content_sha256 != digest:
+        yield Disagreement("content_sha256", document.content_sha256, digest)
+
+
+def _too_many(passed: int, judged: int, where: str) -> Iterator[Disagreement]:
+    if passed > judged:
+        yield Disagreement(f"{where}.passed", passed, f"{judged} at most")
+
+
+def _of_rate(row: MeasuredRow, where: str) -> Iterator[Disagreement]:
+    rate = pass_rate(row)
+    if row.passed <= row.judged and row.pass_rate != rate:
+        yield Disagreement(f"{where}.pass_rate", row.pass_rate, rate)
 
 
 def of_result(document: TrialResult) -> Iterator[Disagreement]:

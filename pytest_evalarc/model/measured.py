@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import model_validator
-
-from pytest_evalarc.model.base import Count, JsonObject, Model, Name, Sha256
+from pytest_evalarc.model.base import Count, Fraction, JsonObject, Model, Name, Sha256
 
 Part = Literal["success", "step", "check", "expectation", "control"]
 """What a row counts: whole trials, a build step, a check, an expectation, or a control."""
@@ -49,12 +47,8 @@ class MeasuredRow(Model):
     """Of a mutant: distinct cases that caught it in its target dimension."""
     fault_sha256: Sha256 | None = None
     """Of a mutant: only the same fault is compared."""
-
-    @model_validator(mode="after")
-    def _no_more_passed_than_judged(self) -> Self:
-        if self.passed > self.judged:
-            raise ValueError("passed is more than judged")
-        return self
+    pass_rate: Fraction | None = None
+    """`passed` over `judged`, rounded to 8 decimals, once accepted; None where `judged` is 0."""
 
 
 class Measured(Model):
@@ -70,3 +64,5 @@ class Measured(Model):
     selection: Literal["complete", "partial"]
     conditions: MeasuredConditions
     rows: tuple[MeasuredRow, ...]
+    content_sha256: Sha256 | None = None
+    """Of all other keys as JSON, once accepted, so that an edit by hand is noticed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_evalarc.counting.measured import measured_audit, measured_trials
-from pytest_evalarc.counting.recount import of_audit, refuse
+from pytest_evalarc.counting.recount import of_accepted, of_audit, refuse
 from pytest_evalarc.errors import DocumentError, UsageError
 from pytest_evalarc.files.strict import loads, read_model
 from pytest_evalarc.model.audit import Audit
@@ -63,7 +63,7 @@ def read_accepted(folder: Path) -> tuple[Measured, ...]:
     """
     found: list[Measured] = []
     for path in sorted(folder.glob("*/*.json")):
-        measured = read_model(path, Measured)
+        measured = read_accepted_file(path)
         if accepted_path(folder, measured) != path:
             told = f"is of task {measured.task} and {measured.client or 'its audit'}"
             raise DocumentError(str(path), told, "accept the results again")
@@ -72,6 +72,19 @@ def read_accepted(folder: Path) -> tuple[Measured, ...]:
         hint = "accept results with `pytest-evalarc accept RESULTS`"
         raise UsageError(str(folder), "holds no accepted results", hint)
     return tuple(found)
+
+
+def read_accepted_file(path: Path) -> Measured:
+    """Return an accepted document.
+
+    Raises:
+        DocumentError: It cannot be read.
+        EditedError: It is not as it was accepted.
+    """
+    measured = read_model(path, Measured)
+    for disagreement in of_accepted(measured):
+        refuse(disagreement, where=str(path), hint="it was edited: accept the results again")
+    return measured
 
 
 def accepted_path(folder: Path, measured: Measured) -> Path:
@@ -143,7 +156,7 @@ def _of_file(path: Path) -> Measured:
             refuse(disagreement, where=str(path))
         return measured_audit(audit)
     if "rows" in keys:
-        return read_model(path, Measured)
+        return read_accepted_file(path)
     raise UsageError(str(path), "is no document of trials or of an audit", _NAME_RESULTS)
 
 

@@ -12,7 +12,9 @@ from pydantic import JsonValue
 from pytest_evalarc.counting.differences import differences
 from pytest_evalarc.counting.recount import (
     Disagreement,
+    of_accepted,
     of_audit,
+    of_batch_comparison,
     of_comparison,
     of_evaluation,
     of_regrade,
@@ -25,7 +27,8 @@ from pytest_evalarc.files.strict import check_version, loads, read_model
 from pytest_evalarc.model.audit import Audit
 from pytest_evalarc.model.base import JsonObject, Model
 from pytest_evalarc.model.candidate import EvaluationDoc
-from pytest_evalarc.model.comparison import Comparison
+from pytest_evalarc.model.comparison import BatchComparison, Comparison
+from pytest_evalarc.model.measured import Measured
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import TrialResult
@@ -129,11 +132,13 @@ _KINDS: Mapping[str, Callable[[Path, JsonObject], _Found]] = {
     "across_tasks": _summary,
     "dimensions": _contained(EvaluationDoc, of_evaluation),
     "execution": _contained(TrialResult, of_result),
+    "changes": _contained(BatchComparison, of_batch_comparison),
     "number": _regrade,
     "normalized_score_area": _contained(Trajectory, of_trajectory),
     "score_delta": _contained(Comparison, of_comparison),
+    "conditions": _contained(Measured, of_accepted),
 }
-"""What verifies a document, by a key that only this kind of document has."""
+"""What verifies a document, by the first key that only this kind and later ones have."""
 
 _NAMES = (
     "audit.json",
@@ -144,4 +149,5 @@ _NAMES = (
     "<batch>.summary.json",
     "trajectories",
     "comparisons",
+    "accepted results",
 )

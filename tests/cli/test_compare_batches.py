@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.files.atomic import write_model
-from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.files.strict import dumps, read_model
 from pytest_evalarc.model.across import ACROSS
 from pytest_evalarc.model.comparison import BatchComparison, Change
 from pytest_evalarc.model.measured import Measured
@@ -136,9 +136,39 @@ def test_an_accepted_document_holds_what_a_comparison_needs_and_no_more(tmp_path
         "judged": 2,
         "margin": None,
         "fault_sha256": None,
+        "pass_rate": 0.0,
     }
     assert set(document) == set(Measured.model_fields)
     assert len(document["rows"]) == 8
+
+
+def test_an_accepted_document_that_was_edited_is_not_compared_with(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rate that somebody lowered by hand would hide the next regression."""
+    main(["accept", "results/tiny/oracle/old"])
+    path = project / "evals/accepted/tiny/oracle.json"
+    assert main(["verify", "evals/accepted/tiny/oracle.json"]) == 0
+    document = json.loads(path.read_bytes())
+    (number,) = [
+        number
+        for number, row in enumerate(document["rows"])
+        if (row["configuration"], row["name"]) == (WITH, "success")
+    ]
+    document["rows"][number]["passed"] = 0
+    path.write_bytes(dumps(document))
+    capsys.readouterr()
+
+    assert main(["verify", "evals/accepted/tiny/oracle.json"]) == 1
+    told = f"rows.{number}.pass_rate: says 1.0, its rows give 0.0\n"
+    assert capsys.readouterr().out == f"evals/accepted/tiny/oracle.json: {told}"
+
+    for baseline in ("accepted", "evals/accepted/tiny/oracle.json"):
+        assert main(["compare", baseline, "results/bad"]) == 4
+        assert capsys.readouterr().err == (
+            f"pytest-evalarc: evals/accepted/tiny/oracle.json: rows.{number}.pass_rate: says 1.0, "
+            "but its rows give 0.0; it was edited: accept the results again\n"
+        )
 
 
 def test_nothing_is_accepted_of_results_that_cannot_stand_for_anything(

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import pytest
-from pydantic import ValidationError
-
-from pytest_evalarc.model.base import Cause
+from pytest_evalarc.counting.measured import accepted, content_sha256
+from pytest_evalarc.files.atomic import write_model
+from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.grading import Grading
-from pytest_evalarc.model.measured import MeasuredRow
+from pytest_evalarc.model.measured import Measured, MeasuredConditions, MeasuredRow
 from pytest_evalarc.reporting.measured import read_measured
 from tests.batches import transcript_of, write_batch
 from tests.documents import case, grading, write_trials
@@ -98,7 +99,35 @@ def test_a_batch_with_trials_that_were_not_reached_is_partial(tmp_path: Path) ->
     assert expected == [("used-use-numbers", 1, 1)]
 
 
-def test_no_row_passes_more_often_than_it_is_judged() -> None:
-    """An edited document must not be believed."""
-    with pytest.raises(ValidationError, match="passed is more than judged"):
-        MeasuredRow(configuration=None, part="check", name="adds", passed=2, judged=1)
+def test_what_is_accepted_says_its_rates_and_a_digest_that_its_file_gives_again(
+    tmp_path: Path,
+) -> None:
+    """A reviewer sees a rate move, and an edit by hand contradicts the rest of the document."""
+    rows = (row("adds", 1, 3), row("says\ud800", 0, 0))
+    kept = accepted(measured(rows, settings={"temperature": 0.10, "seed": 1}))
+    write_model(tmp_path / "kept.json", kept)
+
+    again = read_model(tmp_path / "kept.json", Measured)
+
+    assert [found.pass_rate for found in again.rows] == [0.33333333, None]
+    assert kept.content_sha256 == content_sha256(again)
+    assert accepted(kept) == kept
+    other = accepted(measured(rows, settings={"temperature": 0.11, "seed": 1}))
+    assert other.content_sha256 != kept.content_sha256
+
+
+def row(name: str, passed: int, judged: int) -> MeasuredRow:
+    return MeasuredRow(configuration=WITH, part="check", name=name, passed=passed, judged=judged)
+
+
+def measured(rows: tuple[MeasuredRow, ...], **conditions: Any) -> Measured:
+    return Measured(
+        schema_version=SCHEMA_VERSION,
+        kind="trials",
+        task="tiny",
+        client="claude",
+        batch="b1",
+        selection="complete",
+        conditions=MeasuredConditions(settings=conditions["settings"], isolation="enforced"),
+        rows=rows,
+    )

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_evalarc.counting.batches_compared import compare_batches
 from pytest_evalarc.counting.comparison import compare
+from pytest_evalarc.counting.measured import accepted
 from pytest_evalarc.counting.recount import EditedError
 from pytest_evalarc.counting.trajectory import trajectory
 from pytest_evalarc.errors import DocumentError
@@ -19,17 +21,21 @@ from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import dumps, read_model
 from pytest_evalarc.model.audit import Audit
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
+from pytest_evalarc.model.comparison import BatchComparison, Change
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.model.regrade import Regrade
 from pytest_evalarc.model.trajectory import Checkpoint
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
+from pytest_evalarc.reporting.measured import read_measured
 from pytest_evalarc.reporting.regrade import write_regrade
 from pytest_evalarc.reporting.summary import write_summary
 from pytest_evalarc.reporting.verify import verify
+from tests.batches import write_audit, write_batch
 from tests.documents import audit, case, evaluation, grading, result_of, write_trials
 
 HALF = evaluation("says.words", "says.style")
+HALF_GRADING = grading("says.words", "says.style")
 
 
 def written(folder: Path, name: str, document: Any) -> Path:
@@ -99,11 +105,31 @@ def a_regraded_benchmark(folder: Path) -> Path:
     return write_regrade(a_regrade(folder).parent.parent, 1).path
 
 
+def a_batch_comparison(folder: Path) -> Path:
+    """Return a comparison with a regression, a control, and a row of each other kind."""
+    with_skills, without = "with-skills", "without-skills"
+    steady = {without: [grading("adds.sums"), None, None]}
+    before = write_batch(folder, {**steady, with_skills: [None, None, HALF_GRADING]}, batch="b1")
+    lost = [grading("says.words")] * 3
+    after = write_batch(folder, {**steady, with_skills: lost}, batch="b2")
+    (one,), (two,), (old,) = map(read_measured, (before, after, write_audit(folder)))
+    unjudged = old.rows[-1].model_copy(update={"judged": 0, "passed": 0})
+    new = old.model_copy(update={"rows": (*old.rows[:-1], unjudged)})
+    return written(folder, "compared.json", compare_batches([one, old], [two, new]))
+
+
+def an_accepted_document(folder: Path) -> Path:
+    (measured,) = read_measured(write_audit(folder))
+    return written(folder, "accepted.json", accepted(measured))
+
+
 EVERY = {
     "audit": an_audit,
     "evaluation": an_evaluation,
     "trajectory": a_trajectory,
     "comparison": a_comparison,
+    "batch-comparison": a_batch_comparison,
+    "accepted": an_accepted_document,
     "benchmark": a_benchmark,
     "summary": a_summary,
     "regrade": a_regrade,
@@ -292,6 +318,104 @@ def test_no_derived_field_of_a_comparison_can_be_changed(tmp_path: Path) -> None
         "current.created_at",
         "current.package_version",
     }
+
+
+def test_no_derived_field_of_a_comparison_of_batches_can_be_changed(tmp_path: Path) -> None:
+    """Its rows are the tallies of both sides, and why two measurements cannot be compared."""
+    path = a_batch_comparison(tmp_path)
+    rows = read_model(path, BatchComparison).rows
+    assert {row.change for row in rows} == {
+        Change.REGRESSED,
+        Change.IMPROVED,
+        Change.UNCHANGED,
+        Change.INCOMPARABLE,
+    }
+
+    found = unnoticed(path)
+
+    names = ("task", "client", "configuration", "part", "name")
+    assert found <= {
+        "schema_version",
+        "baseline",
+        "baseline.*",
+        "current",
+        "current.*",
+        "across",
+        *(f"rows.*.{name}" for name in names),
+        # A margin on one side alone is compared with nothing.
+        "rows.*.before.margin",
+        "rows.*.after.margin",
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "gives"),
+    [
+        (("changes", "regressed"), 0, "2"),
+        (("rows", 0, "difference_ci95", "low"), 0.0, None),
+        (("rows", 0, "change"), "improved", '"unchanged"'),
+        (("rows", 0, "after", "passed"), 9, '"3 at most"'),
+    ],
+)
+def test_an_edited_number_of_a_comparison_of_batches_is_named(
+    place: tuple[Any, ...], value: Any, gives: str | None, tmp_path: Path
+) -> None:
+    """Also one from which no interval could be computed."""
+    path = a_batch_comparison(tmp_path)
+    document = json.loads(path.read_bytes())
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    gives = gives or json.dumps(inner[place[-1]])
+    inner[place[-1]] = value
+    path.write_bytes(dumps(document))
+
+    told = [str(found) for found in verify(path)]
+
+    field = ".".join(map(str, place))
+    assert f"{field}: says {json.dumps(value)}, its rows give {gives}" in told
+
+
+def test_a_row_that_is_compared_after_all_is_not_believed_incomparable(tmp_path: Path) -> None:
+    """Its tallies say whether it was judged, whatever its reason says."""
+    path = a_batch_comparison(tmp_path)
+    document = json.loads(path.read_bytes())
+    (number,) = [
+        number
+        for number, row in enumerate(document["rows"])
+        if (row["reason"] or "").startswith("judged: ")
+    ]
+    document["rows"][number]["after"]["judged"] = 1
+    path.write_bytes(dumps(document))
+
+    fields = [found.field for found in verify(path)]
+
+    assert {f"rows.{number}.change", f"rows.{number}.reason"} <= set(fields)
+
+
+def test_no_field_of_an_accepted_document_can_be_changed(tmp_path: Path) -> None:
+    """Its rates show which count was edited, and its digest everything else."""
+    assert unnoticed(an_accepted_document(tmp_path)) == set()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("passed", 0, "rows.2.pass_rate: says 1.0, its rows give 0.0"),
+        ("passed", 2, 'rows.2.passed: says 2, its rows give "1 at most"'),
+        ("pass_rate", 0.5, "rows.2.pass_rate: says 0.5, its rows give 1.0"),
+    ],
+)
+def test_an_edited_number_of_an_accepted_document_is_named(
+    field: str, value: float, told: str, tmp_path: Path
+) -> None:
+    """The row is told, and not the digest that every edit changes."""
+    path = an_accepted_document(tmp_path)
+    document = json.loads(path.read_bytes())
+    document["rows"][2][field] = value
+    path.write_bytes(dumps(document))
+
+    assert [str(found) for found in verify(path)] == [told]
 
 
 @pytest.mark.parametrize("make", [a_benchmark, a_regraded_benchmark, a_summary])
