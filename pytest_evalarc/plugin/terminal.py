@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalarc.counting.power import power_sentence
 from pytest_evalarc.plugin.benchmark_table import (
     benchmark_line,
     benchmark_lines,
@@ -23,12 +22,12 @@ from pytest_evalarc.plugin.evaluations import (
     regrade_lines,
 )
 from pytest_evalarc.plugin.nodes import EvalItem
-from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate
+from pytest_evalarc.plugin.power import power_of_trials
+from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate, wrapped
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Audit
     from pytest_evalarc.model.benchmark import Benchmark
-    from pytest_evalarc.plugin.session import TrialHandle
     from pytest_evalarc.reporting.batch import Documents
 
 AUDIT_COLUMNS = ("audit", "score", "detected", "weakest margin", "single-case", "sole detectors")
@@ -125,7 +124,9 @@ def _write(
     title, *rest = lines
     reporter.write_line(title, bold=True)
     for line in rest:
-        reporter.write_line(f"  {line}", **({colour: True} if line == marked else {}))
+        colours = {colour: True} if line == marked else {}
+        for part in wrapped(line):
+            reporter.write_line(f"  {part}", **colours)
     reporter.write_line(f"  {_shown(reporter, path)}")
     reporter.write_line("")
 
@@ -250,18 +251,8 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
     minutes = math.ceil(worst_s / 60)
     lines.append(f"  at most {counted(minutes, 'minute')} one after another")
-    return [*lines, *_power(handles)]
-
-
-def _power(handles: Sequence[TrialHandle]) -> Iterator[str]:
-    """Yield what so many trials can show, where a treatment is compared with its baseline."""
-    numbers = {
-        (handle.plan.task.name, handle.plan.client): handle.plan.request.trials
-        for handle in handles
-        if len(handle.plan.configurations) > 1
-    }
-    for trials in sorted(set(numbers.values())):
-        yield f"  {power_sentence(trials)}"
+    told = (wrapped(sentence) for sentence in power_of_trials(handles))
+    return [*lines, *(f"  {line}" for part in told for line in part)]
 
 
 def _some(names: Sequence[str]) -> str:
