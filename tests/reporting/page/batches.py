@@ -196,6 +196,7 @@ class Batch:
         sources = Sources(
             clients=self.evals.registry.clients.get,
             task_of=facts.pop("task_of", self.task_of),
+            packs=facts.pop("packs", self.evals.registry.packs.get),
             page_folder=file.parent,
             allowance=facts.pop("allowance", Allowance()),
         )
