@@ -59,13 +59,15 @@ def _write_briefly(reporter: pytest.TerminalReporter, documents: Documents) -> N
     told += [(benchmark_line(benchmark), path) for benchmark, path in documents.benchmarks]
     told += [(evaluation_line(evaluation), path) for evaluation, path in documents.evaluations]
     told += [(regrade_line(report), report.path) for report in documents.regrades]
-    told += _across_tasks(documents)
+    told += [(" ".join(lines), path) for lines, path in _across_tasks(documents)]
     for line, path in told:
         reporter.write_line(f"{line} ({_shown(reporter, path)})")
 
 
 def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> None:
     verbose = reporter.config.get_verbosity() > 0
+    # Many of them fill a screen, and what a reader is left with is the answer.
+    _write_misses(reporter)
     audits = [audit for audit, _ in documents.audits]
     for line in audit_table(audits):
         reporter.write_line(line)
@@ -78,17 +80,18 @@ def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> Non
     for report in documents.regrades:
         more = regrade_lines(report)
         _write_benchmark(reporter, report.benchmark, report.path, verbose=verbose, more=more)
-    for line, path in _across_tasks(documents):
-        _write(reporter, ["all tasks", line], path)
-    _write_misses(reporter)
+    for lines, path in _across_tasks(documents):
+        _write(reporter, ["all tasks", *lines], path)
 
 
-def _across_tasks(documents: Documents) -> Iterator[tuple[str, Path]]:
+def _across_tasks(documents: Documents) -> Iterator[tuple[list[str], Path]]:
     """Yield what trials of several tasks show together; of one, its benchmark says it all."""
+    from pytest_evalarc.counting.summary import summary_sentences
+
     if documents.summary is not None:
         summary, path = documents.summary
         if len({row.task for row in summary.tasks}) > 1:
-            yield summary.interpretation, path
+            yield summary_sentences(summary.across_tasks), path
 
 
 def _write_benchmark(
@@ -212,14 +215,16 @@ def _score(audit: Audit) -> str:
 
 def _write_misses(reporter: pytest.TerminalReporter) -> None:
     """List what the agents missed and what was excluded: no letter of `-r` does."""
-    for status in ("missed", "inconclusive", "excluded"):
-        reports = reporter.stats.get(status, [])
+    found = {word: reporter.stats.get(word, []) for word in ("missed", "inconclusive", "excluded")}
+    for status, reports in found.items():
         for report in reports[:MOST_MISSES]:
             word = status.upper()
             detail = getattr(report, "evalarc", {}).get("detail", "").partition("\n")[0]
             reporter.write_line(f"{word} {report.nodeid} - {detail[:MOST_CHARACTERS]}")
         if len(reports) > MOST_MISSES:
             reporter.write_line(f"… and {len(reports) - MOST_MISSES} more {status}")
+    if any(found.values()):
+        reporter.write_line("")
 
 
 def show_plan(reporter: pytest.TerminalReporter, items: Sequence[pytest.Item]) -> None:

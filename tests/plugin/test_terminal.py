@@ -292,3 +292,25 @@ def test_no_line_that_is_told_is_wider_than_a_terminal() -> None:
 def test_a_difference_that_rounds_to_nothing_has_no_direction(value: float, told: str) -> None:
     """A reader takes the minus for a finding."""
     assert signed(value) == told
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_the_last_thing_that_a_reader_sees_is_the_answer(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """A list of what was missed fills a screen, and would push every verdict off it."""
+    project.add_task("again")
+
+    session = project.inline(pytester, "evals", "-m", "evalarc_trial", "--evalarc-client=nop")
+
+    lines = session.stdout.partition(" evalarc =")[2].splitlines()
+    misses = [number for number, line in enumerate(lines) if line.startswith("MISSED ")]
+    assert misses
+    assert max(misses) < lines.index("again: trials with nop") < lines.index("all tasks")
+    told = lines[lines.index("all tasks") + 1 :]
+    assert told[0].startswith(
+        "  With nop over 2 tasks: too few tasks to tell whether skills helped"
+    )
+    assert told[1] == "    rate +0.00."
+    assert told[2].startswith("  Tasks weigh the same, and an interval")
