@@ -161,7 +161,7 @@ def test_the_answer_over_all_tasks_is_that_of_the_summary(browser: Browser, tmp_
         "mean rate without-skills": rates["without-skills"]["success_rate"],
         "mean rate with-skills": rates["with-skills"]["success_rate"],
         "tasks that count": across["tasks"],
-        "their eligible trials": 20 * len(tasks),
+        "eligible trials": 20 * len(tasks),
     }
     assert first.startswith("helped All tasks with oracle: skills helped, success rate +42 points")
     assert bottom < browser.run("return innerHeight")

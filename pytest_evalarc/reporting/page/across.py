@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_evalarc.counting.paired import LEAST_TASKS
 from pytest_evalarc.model.interval import Interval
@@ -163,7 +163,7 @@ def _facts(across: AcrossTasks, rows: Sequence[TaskSummary]) -> Iterator[tuple[s
         rate.eligible for row in rows if not row.left_out for rate in row.configurations.values()
     )
     yield "tasks that count", _count(across.tasks)
-    yield "their eligible trials", _count(trials)
+    yield "eligible trials", _count(trials)
 
 
 def _ends(interval: Interval | None, name: str, *, signed: bool) -> Iterator[tuple[str, Number]]:
@@ -188,7 +188,15 @@ def _notes(across: AcrossTasks, rows: Sequence[TaskSummary]) -> Iterator[str]:
         yield f"Not counted: {', '.join(across.left_out)}."
 
 
-_HEADS = ("difference", "95 % from", "95 % to", "p", "p adjusted", "p matched", "eligible")
+_HEADS = (
+    "difference, points",
+    "95 % from",
+    "95 % to",
+    "p",
+    "p adjusted",
+    "p matched",
+    "eligible trials",
+)
 
 
 def _configurations(rows: Sequence[TaskSummary]) -> tuple[str, ...]:
@@ -197,20 +205,28 @@ def _configurations(rows: Sequence[TaskSummary]) -> tuple[str, ...]:
 
 def _part(row: TaskSummary, configurations: Sequence[str]) -> TaskPart:
     rates = (row.configurations.get(name) for name in configurations)
+    differences = (
+        told_points(row.delta),
+        told_end(row.delta_ci95, "low", signed=True),
+        told_end(row.delta_ci95, "high", signed=True),
+    )
     matched = row.matched.p_value if row.matched else None
     eligible = sum(rate.eligible for rate in row.configurations.values())
     return TaskPart(
         task=row.task,
         cells=(
             *(told_rate(rate.success_rate if rate else None) for rate in rates),
-            told_points(row.delta),
-            told_end(row.delta_ci95, "low", signed=True),
-            told_end(row.delta_ci95, "high", signed=True),
+            *map(_bare, differences),
             *(_chance(p_value) for p_value in (row.p_value, row.p_value_holm, matched)),
             _count(eligible),
         ),
         word=_word(row),
     )
+
+
+def _bare(difference: Number) -> Number:
+    """Return a difference without its unit, which the head of its column names."""
+    return replace(difference, text=difference.text.removesuffix(" points"))
 
 
 def _chance(p_value: float | None) -> Number:

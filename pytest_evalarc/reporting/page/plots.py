@@ -12,7 +12,7 @@ from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.reporting.page.words import percent, points
 
 _ROW = 26
-_LABEL = 236
+_LABEL = 140
 _RATES = (_LABEL + 12, _LABEL + 300)
 _DIFFERENCES = (_RATES[1] + 90, _RATES[1] + 360)
 _FOREST_WIDTH = _DIFFERENCES[1] + 24
@@ -97,7 +97,7 @@ def _forest_rows(groups: Mapping[str, Sequence[Rate]]) -> Iterator[str]:
         yield _label(0, y + 4, name, css="group", limit=80)
         for row in rows:
             y += _ROW
-            yield _label(_LABEL, y + 4, row.label, anchor="end", limit=34)
+            yield _label(_LABEL, y + 4, row.label, anchor="end", limit=22)
             yield from _rate(row, y)
         y += _ROW
 

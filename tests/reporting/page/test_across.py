@@ -52,7 +52,7 @@ def test_the_first_answer_is_that_of_all_tasks_with_every_number_of_its_json(
         "mean rate without-skills": across["configurations"]["without-skills"]["success_rate"],
         "mean rate with-skills": across["configurations"]["with-skills"]["success_rate"],
         "tasks that count": across["tasks"],
-        "their eligible trials": 120,
+        "eligible trials": 120,
     }
     assert "Helped, adjusted for the number of tasks: a." in first_answer(found)
 
@@ -113,7 +113,7 @@ def test_a_task_that_does_not_count_is_named_with_its_reason(tmp_path: Path) -> 
     found = batch.page()
 
     assert facts(found)["tasks that count"] == 5
-    assert facts(found)["their eligible trials"] == 100
+    assert facts(found)["eligible trials"] == 100
     assert "Not counted: b." in first_answer(found)
     row = found.table(f"{TITLE}, task by task")["b"]
     assert row[0].text == "not counted: planned trials never reached their end"
@@ -128,7 +128,7 @@ def test_where_no_task_counts_there_is_no_number(tmp_path: Path) -> None:
     found = batch.page()
 
     assert "not compared All tasks with oracle: no task can be counted" in first_answer(found)
-    assert facts(found) == {"tasks that count": 0, "their eligible trials": 0}
+    assert facts(found) == {"tasks that count": 0, "eligible trials": 0}
     assert first_answer(found).endswith("Not counted: a, b. Each task\u2019s part")
 
 
