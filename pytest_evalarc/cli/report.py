@@ -43,6 +43,7 @@ def run_report(
     sources = Sources(
         clients=registry.clients.get,
         task_of=lambda ref: evaluated_task(ref, registry, folder),
+        packs=registry.packs.get,
         page_folder=file.parent,
     )
     gathered = write_page(folders, file, sources)

@@ -65,8 +65,13 @@ def summarize_batch(batch: str, benchmarks: Iterable[Benchmark]) -> Summary:
         tasks=tuple(sorted(rows, key=lambda row: (row.task, row.client))),
         across_tasks=tuple(across),
         bootstrap=Bootstrap(resamples=RESAMPLES, seed=SEED),
-        interpretation=" ".join([*map(_sentence, across), _WHAT_IT_DOES_NOT_SHOW]),
+        interpretation=" ".join(summary_sentences(across)),
     )
+
+
+def summary_sentences(across: Iterable[AcrossTasks]) -> list[str]:
+    """Return the interpretation of a summary, a sentence for each of its rows over tasks."""
+    return [*map(_sentence, across), _WHAT_IT_DOES_NOT_SHOW]
 
 
 def _group(benchmark: Benchmark) -> _Group:
@@ -198,7 +203,9 @@ def _sentence(across: AcrossTasks) -> str:
         Shown.HELPED: f"{across.treatment} helped",
         Shown.HARMED: f"{across.treatment} harmed",
         Shown.NO_DIFFERENCE: f"no difference is shown for {across.treatment}",
-    }.get(across.verdict or Shown.TOO_FEW, f"too few tasks to tell of {across.treatment}")
+    }.get(
+        across.verdict or Shown.TOO_FEW, f"too few tasks to tell whether {across.treatment} helped"
+    )
     return (
         f"With {whose} over {tasks}: {told}, success rate {across.delta:+.2f}"
         f"{_bounds(across.delta_ci95, sign='+')}."

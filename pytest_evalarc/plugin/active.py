@@ -290,13 +290,12 @@ class Active:
     def pytest_report_header(self) -> list[str]:
         """Name the folder of tasks, and tell what so many trials can show before they are run."""
         lines = [f"evalarc: tasks in {_shown(self.tasks, self.config.rootpath)}"]
-        given = self.options.text("trials") or "1"
-        is_both = (self.options.text("configuration") or "both") == "both"
-        is_number = given.isascii() and given.isdigit() and int(given) > 0
-        if self.options.are_trials_asked_for() and is_both and is_number:
-            from pytest_evalarc.counting.power import power_sentence
+        if self._session is not None and self.options.are_trials_asked_for():
+            from pytest_evalarc.plugin.power import power_of_session
+            from pytest_evalarc.plugin.tables import wrapped
 
-            lines.append(f"evalarc: {power_sentence(int(given))}")
+            for sentence in power_of_session(self._session):
+                lines += wrapped(f"evalarc: {sentence}")
         return lines
 
 

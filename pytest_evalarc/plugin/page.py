@@ -26,6 +26,7 @@ def with_page(documents: Documents, evals: EvalSession, file: Path) -> Documents
     sources = Sources(
         clients=evals.registry.clients.get,
         task_of=lambda ref: _task(evals, ref),
+        packs=evals.registry.packs.get,
         page_folder=file.parent,
     )
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,22 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - len(ELLIPSIS)] + ELLIPSIS
 
 
+def wrapped(text: str, *, width: int = WIDTH) -> list[str]:
+    """Return a text as lines that a terminal shows whole, all but the first indented by two.
+
+    A word that is longer than a line, as a path, stays in one piece: it is there to be copied.
+    """
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def rate(value: float | None) -> str:
     """Return a fraction with two decimals, or what stands for the unknown."""
     return UNKNOWN if value is None else f"{value:.2f}"
@@ -75,7 +92,9 @@ def _number(value: float, *, sign: str, digits: int) -> str:
     for unit, letter in _UNITS:
         if size >= max(unit, _LONG):
             return f"{value / unit:{sign}.1f}{letter}"
-    return f"{value:{sign}.{0 if size >= _WHOLE else digits}f}"
+    shown = f"{value:{sign}.{0 if size >= _WHOLE else digits}f}"
+    # What rounds to nothing has no direction, and a minus would claim one.
+    return shown if float(shown) else shown.replace("-", sign)
 
 
 def counted(number: int, word: str) -> str:

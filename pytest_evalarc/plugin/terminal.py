@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalarc.counting.power import power_sentence
 from pytest_evalarc.plugin.benchmark_table import (
     benchmark_line,
     benchmark_lines,
@@ -23,12 +22,12 @@ from pytest_evalarc.plugin.evaluations import (
     regrade_lines,
 )
 from pytest_evalarc.plugin.nodes import EvalItem
-from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate
+from pytest_evalarc.plugin.power import power_of_trials
+from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate, wrapped
 
 if TYPE_CHECKING:
     from pytest_evalarc.model.audit import Audit
     from pytest_evalarc.model.benchmark import Benchmark
-    from pytest_evalarc.plugin.session import TrialHandle
     from pytest_evalarc.reporting.batch import Documents
 
 AUDIT_COLUMNS = ("audit", "score", "detected", "weakest margin", "single-case", "sole detectors")
@@ -60,13 +59,15 @@ def _write_briefly(reporter: pytest.TerminalReporter, documents: Documents) -> N
     told += [(benchmark_line(benchmark), path) for benchmark, path in documents.benchmarks]
     told += [(evaluation_line(evaluation), path) for evaluation, path in documents.evaluations]
     told += [(regrade_line(report), report.path) for report in documents.regrades]
-    told += _across_tasks(documents)
+    told += [(" ".join(lines), path) for lines, path in _across_tasks(documents)]
     for line, path in told:
         reporter.write_line(f"{line} ({_shown(reporter, path)})")
 
 
 def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> None:
     verbose = reporter.config.get_verbosity() > 0
+    # Many of them fill a screen, and what a reader is left with is the answer.
+    _write_misses(reporter)
     audits = [audit for audit, _ in documents.audits]
     for line in audit_table(audits):
         reporter.write_line(line)
@@ -79,17 +80,18 @@ def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> Non
     for report in documents.regrades:
         more = regrade_lines(report)
         _write_benchmark(reporter, report.benchmark, report.path, verbose=verbose, more=more)
-    for line, path in _across_tasks(documents):
-        _write(reporter, ["all tasks", line], path)
-    _write_misses(reporter)
+    for lines, path in _across_tasks(documents):
+        _write(reporter, ["all tasks", *lines], path)
 
 
-def _across_tasks(documents: Documents) -> Iterator[tuple[str, Path]]:
+def _across_tasks(documents: Documents) -> Iterator[tuple[list[str], Path]]:
     """Yield what trials of several tasks show together; of one, its benchmark says it all."""
+    from pytest_evalarc.counting.summary import summary_sentences
+
     if documents.summary is not None:
         summary, path = documents.summary
         if len({row.task for row in summary.tasks}) > 1:
-            yield summary.interpretation, path
+            yield summary_sentences(summary.across_tasks), path
 
 
 def _write_benchmark(
@@ -125,7 +127,9 @@ def _write(
     title, *rest = lines
     reporter.write_line(title, bold=True)
     for line in rest:
-        reporter.write_line(f"  {line}", **({colour: True} if line == marked else {}))
+        colours = {colour: True} if line == marked else {}
+        for part in wrapped(line):
+            reporter.write_line(f"  {part}", **colours)
     reporter.write_line(f"  {_shown(reporter, path)}")
     reporter.write_line("")
 
@@ -211,14 +215,16 @@ def _score(audit: Audit) -> str:
 
 def _write_misses(reporter: pytest.TerminalReporter) -> None:
     """List what the agents missed and what was excluded: no letter of `-r` does."""
-    for status in ("missed", "inconclusive", "excluded"):
-        reports = reporter.stats.get(status, [])
+    found = {word: reporter.stats.get(word, []) for word in ("missed", "inconclusive", "excluded")}
+    for status, reports in found.items():
         for report in reports[:MOST_MISSES]:
             word = status.upper()
             detail = getattr(report, "evalarc", {}).get("detail", "").partition("\n")[0]
             reporter.write_line(f"{word} {report.nodeid} - {detail[:MOST_CHARACTERS]}")
         if len(reports) > MOST_MISSES:
             reporter.write_line(f"… and {len(reports) - MOST_MISSES} more {status}")
+    if any(found.values()):
+        reporter.write_line("")
 
 
 def show_plan(reporter: pytest.TerminalReporter, items: Sequence[pytest.Item]) -> None:
@@ -250,18 +256,8 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
     minutes = math.ceil(worst_s / 60)
     lines.append(f"  at most {counted(minutes, 'minute')} one after another")
-    return [*lines, *_power(handles)]
-
-
-def _power(handles: Sequence[TrialHandle]) -> Iterator[str]:
-    """Yield what so many trials can show, where a treatment is compared with its baseline."""
-    numbers = {
-        (handle.plan.task.name, handle.plan.client): handle.plan.request.trials
-        for handle in handles
-        if len(handle.plan.configurations) > 1
-    }
-    for trials in sorted(set(numbers.values())):
-        yield f"  {power_sentence(trials)}"
+    told = (wrapped(sentence) for sentence in power_of_trials(handles))
+    return [*lines, *(f"  {line}" for part in told for line in part)]
 
 
 def _some(names: Sequence[str]) -> str:

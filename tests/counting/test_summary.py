@@ -243,7 +243,7 @@ def test_it_is_said_in_a_sentence_for_each_client_and_treatment() -> None:
         f"(95 % from {bounds.low:+.2f} to {bounds.high:+.2f}). Tasks weigh the same"
     )
     assert few.interpretation.startswith(
-        "With fast over 1 task: too few tasks to tell of skills, success rate +0.40. "
+        "With fast over 1 task: too few tasks to tell whether skills helped, success rate +0.40. "
     )
     assert plain.interpretation.startswith("Success rates with fast over 1 task: baseline 0.60. ")
 

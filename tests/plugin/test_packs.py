@@ -12,6 +12,7 @@ from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.packs.support_routing.pack import SupportRouting
 from tests.needs import needs, needs_bwrap
 from tests.plugin.project import Project
+from tests.reporting.page.batches import Page
 
 pytestmark = [needs_bwrap, pytest.mark.slow]
 
@@ -150,6 +151,36 @@ def test_the_oracle_resolves_a_pack_task_and_nop_does_not(
     assert left.read_bytes() == PACK.control("starter", "python")["main.py"]
     result = document(packed, "nop/b/trial-1-baseline/result.json")
     assert (result["outcome"], result["cause"]["kind"]) == ("failed", "code")
+
+
+def test_a_page_shows_what_became_of_the_starter_of_a_pack(
+    packed: Project, pytester: pytest.Pytester
+) -> None:
+    """What the agent wrote explains its verdicts, whoever made the file that it began with."""
+    clients = ("--evalarc-client=oracle", "--evalarc-client=nop")
+    run(packed, pytester, "-m", "evalarc_trial", *clients, "--evalarc-html=p.html")
+
+    trials = Page((packed.root / "p.html").read_text("utf-8")).trials
+    changed = {
+        client: next(
+            block
+            for block in trials[f"trial:support/{client}/trial-1-baseline"]["blocks"]
+            if block["heading"] == "What the agent changed"
+        )
+        for client in ("oracle", "nop")
+    }
+    (file,) = changed["oracle"]["files"]
+    starter, reference = (
+        PACK.control(name, "python")["main.py"].decode().splitlines()
+        for name in ("starter", "reference")
+    )
+    assert (file["path"], file["word"], file["note"]) == ("main.py", "changed", "")
+    assert [line[1:] for line in file["lines"] if line[0] == "-"] == [
+        line for line in starter if line not in reference
+    ]
+    assert f"+{reference[-1]}" in file["lines"] or f" {reference[-1]}" in file["lines"]
+    assert changed["nop"]["files"] == []
+    assert changed["nop"]["note"] == "Nothing differs from the starter."
 
 
 def test_a_candidate_of_a_pack_gets_its_score(packed: Project, pytester: pytest.Pytester) -> None:

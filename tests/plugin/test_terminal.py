@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evalarc.counting.power import power_sentence
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.plugin.benchmark_table import (
@@ -14,9 +15,9 @@ from pytest_evalarc.plugin.benchmark_table import (
     benchmark_lines,
     verdict_colour,
 )
-from pytest_evalarc.plugin.tables import WIDTH, aligned, shortened
+from pytest_evalarc.plugin.tables import WIDTH, aligned, shortened, signed, wrapped
 from tests.needs import needs_bwrap
-from tests.plugin.project import Project
+from tests.plugin.project import TASK, Project
 
 
 def configuration(*, served: dict[str, int], cost: float | None = None) -> dict[str, Any]:
@@ -241,9 +242,75 @@ def test_a_run_with_trials_begins_with_what_they_can_show(
     bare = project.inline(pytester, "evals", "--co")
 
     told = "2 trials for each configuration are too few to tell a difference; plan at least 5"
-    assert f"evalarc: {told}" in few.stdout.splitlines()
-    assert f"  {told}" in few.stdout.splitlines()
+    assert f"evalarc: {told}" in unwrapped(few.stdout)
+    assert unwrapped(few.stdout).count(told) == 2
     assert "evalarc: 20 trials for each configuration are likely to show a difference" in (
-        many.stdout
+        unwrapped(many.stdout)
     )
     assert "for each configuration" not in bare.stdout
+
+
+def unwrapped(text: str) -> str:
+    """Return a text whose lines no width has parted."""
+    return " ".join(text.split())
+
+
+def test_nothing_is_said_of_differences_where_nothing_is_compared(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """A task without a treatment has no difference that more trials could show."""
+    expected = '[expected]\ninstalled = ["greet"]\nused = ["greet"]\n\n'
+    project.add_task("plain", TASK.replace('plugins = ["guide"]\n', "").replace(expected, ""))
+    trials = ("--co", "--evalarc-trials=20")
+
+    alone = project.inline(pytester, *trials, "--evalarc-task=plain")
+    named = project.inline(pytester, *trials, "evals/tasks/plain")
+    one_side = project.inline(pytester, *trials, "evals", "--evalarc-configuration=with")
+    both = project.inline(pytester, *trials, "evals")
+
+    assert "plan: 20 trials" in alone.stdout
+    for found in (alone, named, one_side):
+        assert "for each configuration" not in unwrapped(found.stdout)
+    assert unwrapped(both.stdout).count("20 trials for each configuration") == 2
+
+
+def test_no_line_that_is_told_is_wider_than_a_terminal() -> None:
+    """A terminal parts a line within a word, and the rest of it stands below nothing."""
+    sentence = power_sentence(5)
+
+    assert wrapped(f"evalarc: {sentence}") == [
+        "evalarc: 5 trials for each configuration are likely to show a difference of",
+        "  success rates of 0.79 or more, and not a smaller one (power 0.8, level 0.05)",
+    ]
+    assert wrapped("short  enough") == ["short  enough"]
+    assert wrapped(f"see {'x' * 90}") == ["see", f"  {'x' * 90}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(-0.003, "+0.00"), (0.004, "+0.00"), (-0.006, "-0.01"), (0.0, "+0.00")]
+)
+def test_a_difference_that_rounds_to_nothing_has_no_direction(value: float, told: str) -> None:
+    """A reader takes the minus for a finding."""
+    assert signed(value) == told
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_the_last_thing_that_a_reader_sees_is_the_answer(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """A list of what was missed fills a screen, and would push every verdict off it."""
+    project.add_task("again")
+
+    session = project.inline(pytester, "evals", "-m", "evalarc_trial", "--evalarc-client=nop")
+
+    lines = session.stdout.partition(" evalarc =")[2].splitlines()
+    misses = [number for number, line in enumerate(lines) if line.startswith("MISSED ")]
+    assert misses
+    assert max(misses) < lines.index("again: trials with nop") < lines.index("all tasks")
+    told = lines[lines.index("all tasks") + 1 :]
+    assert told[0].startswith(
+        "  With nop over 2 tasks: too few tasks to tell whether skills helped"
+    )
+    assert told[1] == "    rate +0.00."
+    assert told[2].startswith("  Tasks weigh the same, and an interval")

@@ -17,7 +17,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.needs import needs
-from tests.reporting.page.batches import Batch, stream
+from tests.reporting.page.batches import Batch, Several, stream
 
 pytestmark = [pytest.mark.slow, needs("chromium"), needs("chromedriver")]
 
@@ -135,6 +135,49 @@ def test_numbers_in_the_browser_are_those_of_the_json(
     sides = document["configurations"]
     rates = [sides[name]["success_rate"] for name in ("without-skills", "with-skills")]
     assert shown == [*rates, document["delta"]["success_rate"]]
+
+
+def test_the_answer_over_all_tasks_is_that_of_the_summary(browser: Browser, tmp_path: Path) -> None:
+    """It stands first, is seen without scrolling, and each of its numbers is the document's."""
+    tasks = {"a": (9, 2), "b": (8, 4), "c": (10, 5), "d": (7, 5), "e": (9, 6)}
+    batch = Several(tmp_path, tasks)
+    (across,) = batch.summary()["across_tasks"]
+    file = tmp_path / "page.html"
+    batch.write_page(file)
+    browser.open(file)
+
+    numbers = browser.run(
+        "return Object.fromEntries([...document.querySelectorAll('.answer dl div')].map("
+        "(d) => [d.querySelector('dt').textContent, Number(d.querySelector('data').value)]))"
+    )
+    first = browser.text(".answer")
+    bottom = browser.run("return document.querySelector('.answer').getBoundingClientRect().bottom")
+
+    rates = across["configurations"]
+    assert numbers == {
+        "mean difference": across["delta"],
+        "95 % interval from": across["delta_ci95"]["low"],
+        "95 % interval to": across["delta_ci95"]["high"],
+        "mean rate without-skills": rates["without-skills"]["success_rate"],
+        "mean rate with-skills": rates["with-skills"]["success_rate"],
+        "tasks that count": across["tasks"],
+        "eligible trials": 20 * len(tasks),
+    }
+    assert first.startswith("helped All tasks with oracle: skills helped, success rate +42 points")
+    assert bottom < browser.run("return innerHeight")
+
+
+@pytest.mark.parametrize("fragment", ["", "#trial:tiny/oracle/trial-1-with-skills"])
+def test_nothing_is_cut_off_on_a_narrow_screen(browser: Browser, page: Path, fragment: str) -> None:
+    """What is too wide scrolls in a place of its own, and the text beside it stays readable."""
+    narrow = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    try:
+        browser.open(page, fragment)
+
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_trial_opens_by_its_link_alone(browser: Browser, page: Path, batch: Batch) -> None:

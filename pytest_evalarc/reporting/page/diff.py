@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.folder import Folder
@@ -32,6 +34,8 @@ MOST_FILES = 200
 MOST_CHARACTERS = 2000
 """Of one line that is shown."""
 
+Starter: TypeAlias = Path | Mapping[str, bytes]
+"""A folder, or the content of files by their POSIX paths."""
 Word = Literal["added", "removed", "changed"]
 
 
@@ -48,22 +52,42 @@ class FileChange:
     """Why there are no lines, or what they do not tell; empty where they tell everything."""
 
 
-def changes(starter: Path, folder: Path) -> tuple[FileChange, ...]:
+def changes(starter: Starter, folder: Path) -> tuple[FileChange, ...]:
     """Return how a trial's kept submission differs from the starter, sorted by path.
 
     Caches, and the folders that a treatment fills, are left out: no agent wrote them.
 
     Args:
-        starter: The project that the trial started from.
+        starter: The project that the trial started from: a task's folder, or a pack's files.
         folder: The trial's result folder, with `submission.json` and `submission/`.
 
     Raises:
         DocumentError: No manifest was kept, or it cannot be read.
         SubmissionError: The manifest is not the one that was kept, or a folder cannot be read.
     """
-    before = _Side(starter, read_manifest(starter))
-    after = _Side(folder / "submission", kept_manifest(folder / "submission.json"))
+    before = _stored(starter) if isinstance(starter, Path) else _given(starter)
+    kept = folder / "submission"
+    after = _Side(kept_manifest(folder / "submission.json"), partial(_content, kept))
     return tuple(_changes(before, after))
+
+
+def _stored(folder: Path) -> _Side:
+    return _Side(read_manifest(folder), partial(_content, folder))
+
+
+def _given(files: Mapping[str, bytes]) -> _Side:
+    """Return files as they are written for a trial, none of them executable."""
+    entries = (
+        Entry(
+            path=path,
+            type=EntryType.FILE,
+            mode=0o644,
+            size=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+        )
+        for path, content in files.items()
+    )
+    return _Side(Manifest(entries=tuple(entries)), lambda entry: files[entry.path])
 
 
 def _changes(before: _Side, after: _Side) -> Iterator[FileChange]:
@@ -118,10 +142,10 @@ class _Unshown(Exception):  # noqa: N818 - it reads as what it says of a file.
 
 
 class _Side:
-    """A folder with its manifest: the starter, or the submission."""
+    """What is compared: the starter, or the submission."""
 
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self._root = root
+    def __init__(self, manifest: Manifest, content: Callable[[Entry], bytes]) -> None:
+        self._content = content
         self.entries = {
             entry.path: entry
             for entry in manifest.entries
@@ -161,6 +185,7 @@ class _Side:
             raise _Unshown("it is no text")
         return text
 
-    def _content(self, entry: Entry) -> bytes:
-        with Folder.at(self._root) as root, os.fdopen(open_regular(root, entry), "rb") as file:
-            return file.read(MOST_FILE_BYTES)
+
+def _content(folder: Path, entry: Entry) -> bytes:
+    with Folder.at(folder) as root, os.fdopen(open_regular(root, entry), "rb") as file:
+        return file.read(MOST_FILE_BYTES)

@@ -11,6 +11,7 @@ from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.counting.benchmark import count_each
 from pytest_evalarc.counting.differences import ABSENT, differences
 from pytest_evalarc.counting.recount import require_agreement
+from pytest_evalarc.counting.summary import summarize_batch
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.errors import DocumentError, EvalArcError
 from pytest_evalarc.files.strict import loads, read_model
@@ -21,6 +22,7 @@ from pytest_evalarc.model.candidate import EvaluationDoc
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.planned import Outcome, PlannedTrial
+from pytest_evalarc.model.summary import Summary
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting.audits import read_control
 from pytest_evalarc.reporting.batch import plan_kind
@@ -28,6 +30,7 @@ from pytest_evalarc.reporting.candidates import read_evaluation
 from pytest_evalarc.reporting.page.trial import Sources, embedded, trial_data
 from pytest_evalarc.reporting.regrade import RegradeReport, read_regrade
 from pytest_evalarc.runs.budget import kept_back
+from pytest_evalarc.runs.folders import summary_path
 from pytest_evalarc.runs.regrade import numbers
 
 COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE)
@@ -97,6 +100,10 @@ class Gathered:
     trials: tuple[TrialsPart, ...] = ()
     audits: tuple[Audit, ...] = ()
     evaluations: tuple[EvaluationDoc, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+    """Of each batch of which all trials are here."""
+    unsummed: tuple[str, ...] = ()
+    """Batches of which only some tasks or clients are here."""
     problems: tuple[EvalArcError, ...] = ()
     """A sentence for each file or folder that was left out, or says otherwise than its rows."""
 
@@ -114,10 +121,13 @@ def gather(folders: Sequence[Path], sources: Sources) -> Gathered:
     reader = _Reader(sources)
     for folder in folders:
         reader.read(folder)
+    reader.sum_up()
     return Gathered(
         trials=tuple(reader.trials),
         audits=tuple(reader.audits),
         evaluations=tuple(reader.evaluations),
+        summaries=tuple(reader.summaries),
+        unsummed=tuple(reader.unsummed),
         problems=tuple(reader.problems),
     )
 
@@ -151,7 +161,10 @@ class _Reader:
         self.trials: list[TrialsPart] = []
         self.audits: list[Audit] = []
         self.evaluations: list[EvaluationDoc] = []
+        self.summaries: list[Summary] = []
+        self.unsummed: list[str] = []
         self.problems: list[EvalArcError] = []
+        self._batches: dict[tuple[Path, str], dict[Path, TrialsPart]] = {}
 
     def read(self, folder: Path) -> None:
         with self._told():
@@ -164,7 +177,22 @@ class _Reader:
                     self._compare(folder / "evaluation.json", document)
                     self.evaluations.append(document)
                 case "trials":
-                    self.trials.append(self._trials(folder))
+                    part = self._trials(folder)
+                    self.trials.append(part)
+                    place = folder.resolve()
+                    batch = self._batches.setdefault((place.parents[2], place.name), {})
+                    batch[place] = part
+
+    def sum_up(self) -> None:
+        """Take what each batch shows over all of its tasks, where all of it was read."""
+        for (results, batch), parts in self._batches.items():
+            if parts.keys() != _trial_folders(results, batch):
+                self.unsummed.append(batch)
+                continue
+            summary = summarize_batch(batch, [part.benchmark for part in parts.values()])
+            if not any(part.left_out for part in parts.values()):
+                self._compare(summary_path(results, batch), summary)
+            self.summaries.append(summary)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -270,6 +298,17 @@ class _Reader:
         if len(self.problems) == before:
             self._compare(folder / "audit.json", audit)
         return audit
+
+
+def _trial_folders(results: Path, batch: str) -> set[Path]:
+    """Return every folder of a batch that holds trials, or whose plan nobody can read."""
+    found = set()
+    for plan in results.glob(f"*/*/{batch}/plan.json"):
+        with contextlib.suppress(DocumentError):
+            if plan_kind(plan.parent) != "trials":
+                continue
+        found.add(plan.parent)
+    return found
 
 
 def _require_place(folder: Path, *names: str) -> None:

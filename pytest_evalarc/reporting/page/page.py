@@ -12,13 +12,13 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pytest_evalarc.counting.benchmark import CostFigure
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark, Delta, Mean
-from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.reporting.documents import write_text
 from pytest_evalarc.reporting.page import faults, words
+from pytest_evalarc.reporting.page.across import AllTasks, all_tasks, doubted
+from pytest_evalarc.reporting.page.figures import causes, figures
 from pytest_evalarc.reporting.page.gather import Gathered, TrialsPart, gather
 from pytest_evalarc.reporting.page.plots import Point, Rate, forest_plot, strip_plot
 from pytest_evalarc.reporting.page.trial import UNKNOWN, Sources
@@ -26,25 +26,6 @@ from pytest_evalarc.reporting.page.trial import UNKNOWN, Sources
 _HERE = Path(__file__).parent
 TEXT_CHARACTERS = 4000
 """Of one foreign text outside the sections of trials."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A number of a document, and how it is told; None where there is none."""
-
-    value: float | None
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One measure of every configuration, and the difference that the treatment makes."""
-
-    label: str
-    cells: tuple[Shown, ...]
-    difference: Shown | None = None
-    is_lead: bool = False
-    """Whether it is what a reader looks for first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +77,15 @@ def page(gathered: Gathered, *, linked: int = 0) -> str:
     environment.filters |= {"json_element": Markup, "exact": json.dumps}
     template = environment.get_template("page.html.j2")
     answers = [words.answer(part.benchmark) for part in gathered.trials]
+    together = list(all_tasks(gathered.summaries))
     return template.render(
         gathered=gathered,
         title=_title(gathered),
         answers=list(zip(gathered.trials, answers, strict=True)),
-        compared=sum(answer.word in _COMPARED for answer in answers),
-        forest=_forest(gathered),
+        together=together,
+        doubted=doubted(gathered.summaries),
+        compared=sum(answer.word in words.COMPARED for answer in answers),
+        forest=_forest(gathered, together),
         linked=linked,
         words=words,
         figures=figures,
@@ -113,9 +97,6 @@ def page(gathered: Gathered, *, linked: int = 0) -> str:
         script=script,
         policy=_policy(style, script),
     )
-
-
-_COMPARED = ("helped", "hurt", "not shown")
 
 
 def _own(name: str) -> Markup:
@@ -157,8 +138,11 @@ def _title(gathered: Gathered) -> str:
 # Plots.
 
 
-def _forest(gathered: Gathered) -> Markup | None:
-    groups = {
+def _forest(gathered: Gathered, together: Sequence[AllTasks]) -> Markup | None:
+    groups: dict[str, Sequence[Rate]] = {
+        found.title: found.rates for found in together if found.rates
+    }
+    groups |= {
         f"{part.plan.task.name}, {part.plan.client}": list(rates(part.benchmark))
         for part in gathered.trials
     }
@@ -169,7 +153,7 @@ def rates(benchmark: Benchmark) -> Iterator[Rate]:
     """Yield the rows of the forest plot, the treatment's first and its difference with it."""
     sides = words.sides(benchmark)
     treated = sides[0] if sides else None
-    is_compared = words.answer(benchmark).word in _COMPARED
+    is_compared = words.answer(benchmark).word in words.COMPARED
     delta = benchmark.delta if is_compared else None
     for name in sorted(benchmark.configurations, key=lambda name: name != treated):
         counted = benchmark.configurations[name]
@@ -211,122 +195,3 @@ def strips(part: TrialsPart, name: str) -> list[Plot]:
             svg = strip_plot(f"{name}-{key}", title, rows, means)
             plots.append(Plot(title=title, svg=Markup(svg)))
     return plots
-
-
-# Tables.
-
-
-def figures(benchmark: Benchmark) -> list[Figure]:
-    """Return what a benchmark counts, as rows of a table with a column each configuration."""
-    counted = list(benchmark.configurations.values())
-    delta = benchmark.delta
-    return [
-        Figure(
-            label="success rate",
-            cells=tuple(_rate(each.success_rate, each) for each in counted),
-            difference=_points(delta.success_rate) if delta else None,
-            is_lead=True,
-        ),
-        *_bounds(delta, counted),
-        Figure(
-            label="code alone passed",
-            cells=tuple(_rate(each.code.rate, each) for each in counted),
-            difference=_points(delta.code_rate) if delta else None,
-        ),
-        _count("eligible", [each.eligible for each in counted]),
-        _count("succeeded", [each.succeeded for each in counted]),
-        _count("failed", [each.failed for each in counted]),
-        _count("inconclusive", [each.inconclusive for each in counted]),
-        _count("planned", [each.planned for each in counted]),
-        _count("setup failures", [each.setup_failures for each in counted]),
-        _count("cancelled", [each.cancelled for each in counted]),
-        _count("excluded: isolation", [each.excluded.isolation for each in counted]),
-        _count("excluded: grading", [each.excluded.grading for each in counted]),
-        _mean("mean tokens", "tokens", counted, delta),
-        _mean("mean session seconds", "agent_secs", counted, delta),
-        _mean("mean cost in US dollars", "cost_usd", counted, delta),
-    ]
-
-
-def _count(label: str, counts: Sequence[int | None]) -> Figure:
-    cells = (Shown(value=n, text=UNKNOWN if n is None else f"{n:,}") for n in counts)
-    return Figure(label=label, cells=tuple(cells))
-
-
-def _rate(rate: float | None, counted: ConfigurationBenchmark) -> Shown:
-    if rate is None:
-        why = words.no_rate(counted) if not counted.eligible else "none of them is known"
-        return Shown(value=None, text=f"{UNKNOWN} {why}")
-    return Shown(value=rate, text=words.percent(rate))
-
-
-def _points(difference: float | None) -> Shown:
-    return Shown(value=difference, text=words.points(difference))
-
-
-def _bounds(delta: Delta | None, counted: Sequence[ConfigurationBenchmark]) -> Iterator[Figure]:
-    """Yield the ends of the intervals, each a row: a number stands alone in its cell."""
-    apart = delta.success_rate_ci95 if delta else None
-    for label, end in (("95 % interval from", "low"), ("95 % interval to", "high")):
-        yield Figure(
-            label=label,
-            cells=tuple(_end(each.ci95, end, signed=False) for each in counted),
-            difference=_end(apart, end, signed=True) if delta else None,
-        )
-
-
-def _end(interval: Interval | None, end: str, *, signed: bool) -> Shown:
-    value = None if interval is None else float(getattr(interval, end))
-    return Shown(value=value, text=words.points(value) if signed else words.percent(value))
-
-
-def _mean(
-    label: str, key: CostFigure, counted: Sequence[ConfigurationBenchmark], delta: Delta | None
-) -> Figure:
-    means: list[Mean] = [getattr(each.cost.eligible, key) for each in counted]
-    cells = (
-        Shown(
-            value=mean.mean,
-            text=UNKNOWN if mean.mean is None else f"{mean.mean:,.6g} ({mean.trials} trials)",
-        )
-        for mean in means
-    )
-    if delta is None:
-        return Figure(label=label, cells=tuple(cells))
-    value = delta.cost["eligible"][key]
-    told = UNKNOWN if value is None else f"{value:+,.6g}".replace("-", words.MINUS)
-    return Figure(label=label, cells=tuple(cells), difference=Shown(value=value, text=told))
-
-
-def causes(benchmark: Benchmark) -> list[Figure]:
-    """Return why trials ended where they did, and what was seen of skills, as rows of a table.
-
-    Skills and expectations are judged under the treatment alone; elsewhere stands a dash.
-    """
-    counted = list(benchmark.configurations.values())
-    found: dict[str, list[int | None]] = {}
-    for column, each in enumerate(counted):
-        for label, count in _reasons(each):
-            found.setdefault(label, [0] * len(counted))[column] = count
-    for column, each in enumerate(counted):
-        for label, count in _observations(each):
-            usual = [None if other.observed_load is None else 0 for other in counted]
-            found.setdefault(label, usual)[column] = count
-    return [_count(label, counts) for label, counts in found.items()]
-
-
-def _reasons(counted: ConfigurationBenchmark) -> Iterator[tuple[str, int]]:
-    for group, kinds in counted.causes.items():
-        for kind, count in kinds.items():
-            yield f"{group.replace('_', ' ')}: {kind.replace('_', ' ')}", count
-    for models, count in counted.served.items():
-        yield f"answered by {models}", count
-
-
-def _observations(counted: ConfigurationBenchmark) -> Iterator[tuple[str, int]]:
-    for skill, loads in (counted.observed_load or {}).items():
-        for load, count in loads.items():
-            yield f"load of {skill}: {load.value.replace('_', ' ')}", count
-    for name, verdicts in (counted.expectations or {}).items():
-        for verdict, count in verdicts.items():
-            yield f"expectation {name}: {verdict}", count

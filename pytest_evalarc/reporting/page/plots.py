@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -12,7 +12,7 @@ from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.reporting.page.words import percent, points
 
 _ROW = 26
-_LABEL = 236
+_LABEL = 140
 _RATES = (_LABEL + 12, _LABEL + 300)
 _DIFFERENCES = (_RATES[1] + 90, _RATES[1] + 360)
 _FOREST_WIDTH = _DIFFERENCES[1] + 24
@@ -32,6 +32,7 @@ class Rate:
     rate: float | None
     """Within [0, 1]."""
     interval: Interval | None
+    """None where there is no rate, and where too little is known of it for an interval."""
     is_treated: bool = False
     reason: str = ""
     """Why there is no rate."""
@@ -59,17 +60,19 @@ def forest_plot(groups: Mapping[str, Sequence[Rate]]) -> str:
 
 
 def _told_rate(row: Rate) -> str:
-    if row.rate is None or row.interval is None:
+    if row.rate is None:
         return f"{row.label} has no rate, {row.reason}"
-    bounds = f"{percent(row.interval.low)} to {percent(row.interval.high)}"
-    told = f"{row.label} {percent(row.rate)}, interval {bounds}"
-    if row.difference is None or row.difference_interval is None:
+    told = f"{row.label} {percent(row.rate)}, {_told_interval(row.interval, percent)}"
+    if row.difference is None:
         return told
-    apart = row.difference_interval
-    return (
-        f"{told}, difference {points(row.difference)}, "
-        f"interval {points(apart.low)} to {points(apart.high)}"
-    )
+    apart = _told_interval(row.difference_interval, points)
+    return f"{told}, difference {points(row.difference)}, {apart}"
+
+
+def _told_interval(interval: Interval | None, told: Callable[[float], str]) -> str:
+    if interval is None:
+        return "no interval"
+    return f"interval {told(interval.low)} to {told(interval.high)}"
 
 
 def _forest_axes(bottom: int) -> Iterator[str]:
@@ -94,32 +97,34 @@ def _forest_rows(groups: Mapping[str, Sequence[Rate]]) -> Iterator[str]:
         yield _label(0, y + 4, name, css="group", limit=80)
         for row in rows:
             y += _ROW
-            yield _label(_LABEL, y + 4, row.label, anchor="end", limit=34)
+            yield _label(_LABEL, y + 4, row.label, anchor="end", limit=22)
             yield from _rate(row, y)
         y += _ROW
 
 
 def _rate(row: Rate, y: float) -> Iterator[str]:
-    if row.rate is None or row.interval is None:
+    if row.rate is None:
         yield _label(_RATES[0] + 6, y + 4, f"\N{EM DASH} {row.reason}", css="quiet", limit=48)
         return
     css = "with" if row.is_treated else "without"
-    yield from _whisker(_on(_RATES, row.interval.low), _on(_RATES, row.interval.high), y, css)
+    yield from _whisker(row.interval, _RATES, y, css)
     x = _on(_RATES, row.rate)
     shape = _square(x, y, 6) if row.is_treated else _circle(x, y, 6)
     yield f'<path class="mark {css}" d="{shape}"/>'
-    if row.difference is None or row.difference_interval is None:
+    if row.difference is None:
         return
-    low, high = (
-        _on(_DIFFERENCES, (bound + 1) / 2)
-        for bound in (row.difference_interval.low, row.difference_interval.high)
-    )
-    yield from _whisker(low, high, y, "difference")
+    # Differences of rates are within [-1, 1], and an axis is drawn by shares of itself.
+    apart = row.difference_interval
+    shares = Interval((apart.low + 1) / 2, (apart.high + 1) / 2) if apart else None
+    yield from _whisker(shares, _DIFFERENCES, y, "difference")
     x = _on(_DIFFERENCES, (row.difference + 1) / 2)
     yield f'<path class="mark difference" d="M{_n(x)} {y - 7}l7 7l-7 7l-7 -7z"/>'
 
 
-def _whisker(low: float, high: float, y: float, css: str) -> Iterator[str]:
+def _whisker(shares: Interval | None, axis: tuple[int, int], y: float, css: str) -> Iterator[str]:
+    if shares is None:
+        return
+    low, high = _on(axis, shares.low), _on(axis, shares.high)
     ends = f"M{_n(low)} {y - 5}v10M{_n(high)} {y - 5}v10"
     yield f'<path class="whisker {css}" d="M{_n(low)} {y}H{_n(high)}{ends}"/>'
 

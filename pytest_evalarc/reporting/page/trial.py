@@ -15,13 +15,15 @@ from pydantic import JsonValue
 from pytest_evalarc.clients.protocol import Client
 from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.model.base import Cause
+from pytest_evalarc.model.controls import STARTER
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task, TaskRef
 from pytest_evalarc.model.transcript import ToolCall, Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
-from pytest_evalarc.reporting.page.diff import changes
+from pytest_evalarc.reporting.page.diff import Starter, changes
 from pytest_evalarc.reporting.transcripts import read_session
 from pytest_evalarc.reporting.turns import Turn, turns_of
 from pytest_evalarc.runs.session import TRANSCRIPT
@@ -65,6 +67,8 @@ class Sources:
     """Returns a client by its kind, and raises a UsageError for one that nobody offers."""
     task_of: Callable[[TaskRef], Task | None]
     """Returns a task as it was evaluated; None where it is gone or another by now."""
+    packs: Callable[[str], Pack]
+    """Returns a pack by its name, and raises a UsageError for one that nobody offers."""
     page_folder: Path
     """Where the page will lie, which links to files start from."""
     allowance: Allowance = field(default_factory=Allowance)
@@ -75,6 +79,16 @@ class Sources:
         if ref not in self._tasks:
             self._tasks[ref] = self.task_of(ref)
         return self._tasks[ref]
+
+    def starter(self, task: Task) -> Starter:
+        """Return what a task's trials start from: its folder, or the files of its pack.
+
+        Raises:
+            UsageError: Nobody offers the pack, or it has no candidate in the task's language.
+        """
+        if task.pack is None:
+            return task.starter
+        return self.packs(task.pack.name).control(STARTER, task.pack.language)
 
     def link(self, path: Path) -> str:
         """Return a link from the page to a file, which holds while both stay where they are."""
@@ -301,12 +315,14 @@ def _changed(plan: PlanDoc, _: TrialResult, folder: Path, sources: Sources) -> B
     task = sources.task(plan.task)
     if task is None:
         return {**block, "note": "The task is not at hand, or was changed since: no comparison."}
-    if not task.starter.is_dir():
-        return {**block, "note": "The starter belongs to a pack and is no folder: no comparison."}
     try:
-        found = changes(task.starter, folder)
+        found = changes(sources.starter(task), folder)
     except (EvalArcError, OSError) as error:
         return {**block, "note": f"No comparison: {error}"}
+    except Exception as error:
+        # A pack is a third party's code, and one that fails takes no page away.
+        told = f"No comparison: the pack fails: {type(error).__name__}: {error}"
+        return {**block, "note": told}
     files: list[JsonValue] = [
         {"path": file.path, "word": file.word, "lines": list(file.lines), "note": file.note}
         for file in found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_evalarc.counting.rates import LEAST_TRIALS
 from pytest_evalarc.model.audit import Audit
 from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark
 from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.reporting.page.gather import TrialsPart
 from pytest_evalarc.reporting.page.trial import UNKNOWN
 
@@ -19,15 +22,41 @@ _INCOMPARABLE = {
     "models_differ": "the trials were not all answered by the same models",
 }
 
-Word = Literal["helped", "hurt", "not shown", "not compared", "one configuration"]
+Word = Literal[
+    "helped",
+    "harmed",
+    "no difference shown",
+    "too few trials",
+    "too few tasks",
+    "not compared",
+    "one configuration",
+]
+Tone = Literal["good", "bad", "unsure", "plain"]
+"""How a word is coloured; the word itself says all that the colour does."""
+COMPARED: tuple[Word, ...] = ("helped", "harmed", "no difference shown")
+WORDS: dict[Shown, Word] = {
+    Shown.HELPED: "helped",
+    Shown.HARMED: "harmed",
+    Shown.NO_DIFFERENCE: "no difference shown",
+    Shown.TOO_FEW: "too few trials",
+}
+_TONES: dict[Word, Tone] = {"helped": "good", "harmed": "bad", "one configuration": "plain"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the trials of one task and client say of the treatment."""
+    """What trials say of the treatment."""
 
     word: Word
+    headline: str
+    """The answer alone, for who reads nothing else."""
     sentence: str
+    """What it rests on, and how sure it is."""
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of the word."""
+        return _TONES.get(self.word, "unsure")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,31 +78,56 @@ def sides(benchmark: Benchmark) -> tuple[str, str] | None:
 
 
 def answer(benchmark: Benchmark) -> Answer:
-    """Return whether the treatment helped, hurt, or was not shown to do either."""
+    """Return whether the treatment helped, harmed, or was not shown to do either.
+
+    The word is the verdict of the benchmark, where it has one.
+    """
     place = f"{benchmark.task} with {benchmark.client}"
     compared = sides(benchmark)
     if compared is None:
         told = "; ".join(
             f"{name}: {_succeeded(counted)}" for name, counted in benchmark.configurations.items()
         )
-        return Answer(word="one configuration", sentence=f"{place}: {told}.")
+        return Answer(
+            word="one configuration", headline=f"{place}: nothing is compared", sentence=f"{told}."
+        )
     treated, untreated = (benchmark.configurations[name] for name in compared)
-    told = f"{_succeeded(treated)} with it, {_succeeded(untreated)} without"
+    told = f"{_succeeded(treated)} with it, {_succeeded(untreated)} without."
     obstacle = _obstacle(benchmark, treated, untreated)
     if obstacle is not None:
-        sentence = f"{place}: {benchmark.treatment} is not compared, since {obstacle}. {told}."
-        return Answer(word="not compared", sentence=sentence)
-    difference, interval = _difference(benchmark)
+        headline = f"{place}: {benchmark.treatment} is not compared"
+        return Answer(
+            word="not compared",
+            headline=headline,
+            sentence=f"Not compared, since {obstacle}. {told}",
+        )
+    verdict, difference, interval = _found(benchmark)
+    return Answer(
+        word=WORDS[verdict],
+        headline=f"{place}: {told_verdict(verdict, benchmark.treatment or '', difference)}",
+        sentence=f"{told} The difference is {points(difference)}, {_certainty(verdict, interval)}.",
+    )
+
+
+def told_verdict(verdict: Shown, treatment: str, difference: float) -> str:
+    """Return a verdict in a few words, with the difference where one is shown."""
+    change = f"success rate {points(difference)}"
+    return {
+        Shown.HELPED: f"{treatment} helped, {change}",
+        Shown.HARMED: f"{treatment} harmed, {change}",
+        Shown.NO_DIFFERENCE: f"no difference is shown for {treatment}",
+        Shown.TOO_FEW: f"too few trials to tell whether {treatment} helped",
+    }[verdict]
+
+
+def _certainty(verdict: Shown, interval: Interval) -> str:
     bounds = f"95 % interval from {points(interval.low)} to {points(interval.high)}"
-    measured = f"{told}. The difference is {points(difference)}"
-    if 0.0 in interval:
-        chance = f"its {bounds} includes 0, so these trials cannot tell an effect from chance"
-        sentence = f"{place}: no effect of {benchmark.treatment} is shown. {measured}; {chance}."
-        return Answer(word="not shown", sentence=sentence)
-    word: Word = "helped" if difference > 0 else "hurt"
-    sure = f"its {bounds} leaves out 0"
-    sentence = f"{place}: {benchmark.treatment} {word}. {measured}; {sure}."
-    return Answer(word=word, sentence=sentence)
+    if verdict is Shown.TOO_FEW:
+        least = f"with fewer than {LEAST_TRIALS} eligible trials on a side no verdict is given"
+        return f"{bounds}, but {least}"
+    if verdict is Shown.NO_DIFFERENCE:
+        return f"{bounds}: it includes 0, so these trials cannot tell an effect from chance"
+    return f"{bounds}: it leaves out 0"
 
 
 def _succeeded(counted: ConfigurationBenchmark) -> str:
@@ -82,12 +136,13 @@ def _succeeded(counted: ConfigurationBenchmark) -> str:
     return f"{counted.succeeded} of {counted.eligible} succeeded ({percent(counted.success_rate)})"
 
 
-def _difference(benchmark: Benchmark) -> tuple[float, Interval]:
+def _found(benchmark: Benchmark) -> tuple[Shown, float, Interval]:
     delta = benchmark.delta
     assert delta is not None
+    assert delta.verdict is not None
     assert delta.success_rate is not None
     assert delta.success_rate_ci95 is not None
-    return delta.success_rate, delta.success_rate_ci95
+    return delta.verdict, delta.success_rate, delta.success_rate_ci95
 
 
 def _obstacle(
@@ -166,17 +221,45 @@ def _most_missed(part: TrialsPart) -> str:
     return f"Checks that failed most: {told}."
 
 
+def audit_word(audit: Audit) -> tuple[str, Tone]:
+    """Return whether an audit passed, with the word's tone; one that is partial has not failed."""
+    if audit.selection == "partial":
+        return "audit partial", "unsure"
+    return ("audit passed", "good") if audit.passed else ("audit not passed", "bad")
+
+
 def audit_answer(audit: Audit) -> str:
     """Return how far an audit's checks can be trusted, and how narrow it was."""
+    if audit.selection == "partial":
+        return f"{audit.task.name}: not every control was run, so the audit has no score."
     if audit.mutation_score is None:
         reason = (audit.reason or "").replace("_", " ")
         return f"{audit.task.name}: the audit has no score ({reason})."
-    single = len(audit.detection.single_case_detections)
-    hanging = f"{single} of them by a single case each" if single else "none by a single case alone"
     return (
         f"{audit.task.name}: the checks caught {audit.killed} of {audit.total} declared faults, "
-        f"{hanging}; the weakest margin is {audit.detection.weakest_margin}."
+        f"{_narrowness(audit)}."
     )
+
+
+def _narrowness(audit: Audit) -> str:
+    """Return how many cases stood between the checks and missing a fault."""
+    weakest = audit.detection.weakest_margin
+    if weakest != 1:
+        return f"each by at least {weakest} cases" if weakest else "so some of them go unnoticed"
+    hanging = audit.detection.single_case_detections
+    sole = audit.detection.sole_detector_cases
+    faults = "fault" if len(hanging) == 1 else "faults"
+    cases = "case" if len(sole) == 1 else "cases"
+    return (
+        f"{len(hanging)} of them by a single case "
+        f"({faults}: {_some(hanging)}; {cases}: {_some(sole)})"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - MOST_CHECKS
+    return ", ".join(names[:MOST_CHECKS]) + (f" and {more} more" if more > 0 else "")
 
 
 def percent(rate: float | None) -> str:
@@ -191,6 +274,12 @@ def points(difference: float | None) -> str:
     told = _tenths(abs(100 * difference))
     sign = "" if told == "0" else "+" if difference > 0 else MINUS
     return f"{sign}{told} points"
+
+
+def amount(value: float) -> str:
+    """Return a count of seconds, tokens or dollars with the digits that a reader can use."""
+    told = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 1 else None
+    return (told or f"{value:.3g}").replace("-", MINUS)
 
 
 def _tenths(value: float) -> str:

@@ -9,6 +9,7 @@ html = batch.page()
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.page.gather import batch_folders
 from pytest_evalarc.reporting.page.page import write_page
 from pytest_evalarc.reporting.page.trial import Allowance, Sources
+from pytest_evalarc.reporting.summary import write_summary
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.plan import make_audit_plan
 from tests.evals import Evals
@@ -196,6 +198,7 @@ class Batch:
         sources = Sources(
             clients=self.evals.registry.clients.get,
             task_of=facts.pop("task_of", self.task_of),
+            packs=facts.pop("packs", self.evals.registry.packs.get),
             page_folder=file.parent,
             allowance=facts.pop("allowance", Allowance()),
         )
@@ -210,6 +213,60 @@ class Batch:
         """Return the page, parsed."""
         file = self.root / "page.html"
         self.write_page(file, **facts)
+        return Page(file.read_text("utf-8"))
+
+
+@dataclass
+class Several:
+    """One batch of several tasks, each with so many of ten trials that succeeded on each side."""
+
+    root: Path
+    succeeded: Mapping[str, tuple[int, int]]
+    """With the treatment and without it, by task."""
+    trials: int = 10
+
+    def __post_init__(self) -> None:
+        for task, (treated, untreated) in self.succeeded.items():
+            self._write(task, treated, untreated)
+
+    def _write(self, task: str, treated: int, untreated: int) -> None:
+        batch = Batch(
+            self.root / "made" / task,
+            with_={"succeeded": treated, "failed": self.trials - treated},
+            without={"succeeded": untreated, "failed": self.trials - untreated},
+            has_sessions=False,
+        )
+        folder = self.results / task / "oracle" / "b1"
+        shutil.copytree(batch.folder, folder)
+        for path in folder.rglob("*.json"):
+            document = json.loads(path.read_bytes())
+            document["task"]["name"] = task
+            path.write_text(json.dumps(document), "utf-8")
+        self.made = batch
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    def summary(self) -> Any:
+        """Return the batch's summary.json as it is written."""
+        _, path = write_summary(self.results, "b1")
+        return json.loads(path.read_bytes())
+
+    def write_page(self, file: Path, batch: str | None = None) -> Any:
+        """Write the page, and return what it was made from."""
+        sources = Sources(
+            clients=self.made.evals.registry.clients.get,
+            task_of=lambda _: None,
+            packs=self.made.evals.registry.packs.get,
+            page_folder=file.parent,
+        )
+        return write_page(batch_folders(self.results, batch), file, sources)
+
+    def page(self, batch: str | None = None) -> Page:
+        """Return the page, parsed."""
+        file = self.root / "page.html"
+        self.write_page(file, batch)
         return Page(file.read_text("utf-8"))
 
 

@@ -137,3 +137,20 @@ def test_without_a_manifest_there_is_nothing_to_compare(work: Work) -> None:
     """A trial that never started left nothing."""
     with pytest.raises(DocumentError, match=r"submission\.json"):
         changes(work.starter, work.root / "kept")
+
+
+def test_files_that_lie_in_no_folder_are_a_starter_too(work: Work) -> None:
+    """A pack hands its starter out as content, and a trial writes that for the agent."""
+    (work.project / "a.py").write_text("one\n2\n")
+    (work.project / "b.py").write_text("same\n")
+    kept = work.root / "kept"
+    kept.mkdir()
+    keep(Submission(root=work.project, manifest=read_manifest(work.project)), kept)
+    starter = {"a.py": b"one\ntwo\n", "b.py": b"same\n", "c.bin": b"\xff"}
+
+    found = changes(starter, kept)
+
+    assert [(each.path, each.word, each.lines, each.note) for each in found] == [
+        ("a.py", "changed", ("@@ -1,2 +1,2 @@", " one", "-two", "+2"), ""),
+        ("c.bin", "removed", (), "it is no text"),
+    ]

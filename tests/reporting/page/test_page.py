@@ -96,24 +96,39 @@ def test_the_answer_says_that_a_treatment_helped_and_how_sure_that_is(tmp_path: 
 
     answer = answer_of(batch.page())
 
-    assert "tiny with oracle: skills helped." in answer
+    assert "helped tiny with oracle: skills helped, success rate +60 points" in answer
     assert "8 of 10 succeeded (80 %) with it, 2 of 10 succeeded (20 %) without" in answer
-    assert "The difference is +60 points; its 95 % interval from +16.2 points to +80.3" in answer
+    assert "+60 points, 95 % interval from +16.2 points to +80.3 points: it leaves out 0" in answer
     assert "Checks that differ most: adds (8 of 10 with, 2 of 10 without)." in answer
-    assert "the checks caught 2 of 2 declared faults" in answer
-    assert "the weakest margin is 1" in answer
+    assert (
+        "the checks caught 2 of 2 declared faults, 2 of them by a single case "
+        "(faults: first-only, empty-is-one; cases: adds, empty)."
+    ) in answer
 
 
 def test_trials_that_no_effect_can_be_told_from_are_said_to_be_such(tmp_path: Path) -> None:
-    """Two more successes of four are no evidence, however large their difference looks."""
+    """Two more successes of five are no evidence, however large their difference looks."""
     batch = Batch(
-        tmp_path, with_={"succeeded": 3, "failed": 1}, without={"succeeded": 1, "failed": 3}
+        tmp_path, with_={"succeeded": 4, "failed": 1}, without={"succeeded": 2, "failed": 3}
     )
 
     answer = answer_of(batch.page())
 
-    assert "no effect of skills is shown" in answer
-    assert "includes 0" in answer
+    assert "no difference shown tiny with oracle: no difference is shown for skills" in answer
+    assert "it includes 0, so these trials cannot tell an effect from chance" in answer
+
+
+def test_too_few_trials_give_no_verdict_however_they_ended(tmp_path: Path) -> None:
+    """The document gives none below five on a side, and its page must not either."""
+    batch = Batch(tmp_path, with_={"succeeded": 4}, without={"failed": 4})
+    assert batch.document()["delta"]["verdict"] == "too_few_trials_to_tell"
+
+    found = batch.page()
+
+    assert "too few trials to tell whether skills helped" in answer_of(found)
+    assert "with fewer than 5 eligible trials on a side no verdict is given" in answer_of(found)
+    assert [each.text for each in found.all("span", class_="badge unsure")] == ["too few trials"]
+    assert 'class="whisker difference"' not in found.html
 
 
 def test_without_an_eligible_trial_there_are_dashes_with_the_reason(tmp_path: Path) -> None:
@@ -136,7 +151,7 @@ def test_a_partial_selection_is_labelled_and_not_compared(tmp_path: Path) -> Non
 
     found = batch.page()
 
-    assert [each.text for each in found.all("span", class_="badge hurt")] == ["partial"]
+    assert [each.text for each in found.all("span", class_="badge bad")] == ["partial"]
     assert "3 planned trials never reached their end" in answer_of(found)
     assert "no result" in found.html
     assert 'class="whisker difference"' not in found.html
@@ -149,7 +164,7 @@ def test_exploratory_trials_are_labelled_and_not_compared(tmp_path: Path) -> Non
 
     found = batch.page()
 
-    assert [each.text for each in found.all("span", class_="badge hurt")] == ["exploratory"]
+    assert [each.text for each in found.all("span", class_="badge bad")] == ["exploratory"]
     assert "without an enforced boundary" in answer_of(found)
     assert found.numbers(TOTALS)["success rate"] == [0.2, 0.8, None]
 
@@ -217,6 +232,17 @@ def test_an_audit_whose_reference_fails_has_dashes_with_the_reason(tmp_path: Pat
 
     assert "the audit has no score (reference failed)" in answer_of(found)
     assert "\N{EM DASH} (reference failed)" in found.html
+
+
+def test_an_audit_of_which_controls_are_missing_has_not_failed(tmp_path: Path) -> None:
+    """Whoever selected some of them would look for a fault that is not there."""
+    batch = Batch(tmp_path)
+    (batch.write_audit() / "rows/first-only.json").unlink()
+
+    found = batch.page()
+
+    assert "audit partial" in [each.text for each in found.all("span", class_="badge unsure")]
+    assert "tiny: not every control was run, so the audit has no score." in answer_of(found)
 
 
 def test_a_candidate_is_shown_with_its_dimensions() -> None:

@@ -36,11 +36,11 @@ def test_rates_and_differences_stand_where_their_axes_say() -> None:
 
     svg = forest_plot({"task": [middle]})
 
-    assert drawn(svg, "whisker without")[0].startswith("M248 70H536")
-    assert drawn(svg, "mark without")[0].startswith("M386 70")
-    assert drawn(svg, "zero")[0].startswith("M761 ")
-    assert drawn(svg, "whisker difference")[0].startswith("M626 70H896")
-    assert drawn(svg, "mark difference")[0].startswith("M761 ")
+    assert drawn(svg, "whisker without")[0].startswith("M152 70H440")
+    assert drawn(svg, "mark without")[0].startswith("M290 70")
+    assert drawn(svg, "zero")[0].startswith("M665 ")
+    assert drawn(svg, "whisker difference")[0].startswith("M530 70H800")
+    assert drawn(svg, "mark difference")[0].startswith("M665 ")
 
 
 def test_the_forest_tells_in_words_what_it_draws() -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_evalarc.grading.pack import Pack
+from pytest_evalarc.model.task import PackRef, Task
 from pytest_evalarc.reporting.page import trial
 from pytest_evalarc.reporting.page.trial import Allowance, embedded
 from tests.reporting.page.batches import Batch, stream
@@ -65,6 +68,25 @@ def test_without_the_task_neither_prompt_nor_changes_are_guessed(batch: Batch) -
     assert "not at hand" in found["What the agent changed"]["note"]
     assert [turn["source"] for turn in found["Session"]["turns"]] == ["agent"] * 3
     assert "The prompt is not at hand" in found["Session"]["note"]
+
+
+def test_a_pack_that_nobody_offers_or_that_fails_costs_its_changes_alone(batch: Batch) -> None:
+    """The page of a colleague without that package still shows all else."""
+    gone = replace(batch.evals.task, pack=PackRef(name="gone"))
+    silent = replace(batch.evals.task, pack=PackRef(name="durable-kv", language="cobol"))
+
+    def note(task: Task, **facts: Any) -> str:
+        found: str = blocks(batch, task_of=lambda _: task, **facts)["What the agent changed"][
+            "note"
+        ]
+        return found
+
+    def failing(name: str) -> Pack:
+        raise ZeroDivisionError(name)
+
+    assert note(gone).startswith("No comparison: pack 'gone': there is no such one")
+    assert note(silent).startswith("No comparison: language of the pack: there is no candidate in")
+    assert note(gone, packs=failing) == "No comparison: the pack fails: ZeroDivisionError: gone"
 
 
 def test_a_trial_without_a_stream_says_so(batch: Batch) -> None:

@@ -9,7 +9,7 @@ from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.page.gather import Cell
 from pytest_evalarc.reporting.page.page import page
-from pytest_evalarc.reporting.page.words import answer, percent, points
+from pytest_evalarc.reporting.page.words import amount, answer, percent, points
 from tests.reporting.page.batches import Batch
 
 
@@ -22,9 +22,12 @@ def test_a_treatment_that_does_harm_is_said_to_do_so(tmp_path: Path) -> None:
 
     found = answer(benchmark)
 
-    assert found.word == "hurt"
+    assert (found.word, found.tone) == ("harmed", "bad")
+    assert found.headline == (
+        "tiny with oracle: skills harmed, success rate \N{MINUS SIGN}80 points"
+    )
     assert "The difference is \N{MINUS SIGN}80 points" in found.sentence
-    assert found.sentence.endswith("points leaves out 0.")
+    assert found.sentence.endswith("points: it leaves out 0.")
 
 
 def test_trials_that_different_models_answered_are_not_compared(tmp_path: Path) -> None:
@@ -55,8 +58,8 @@ def test_several_comparisons_come_with_a_warning(tmp_path: Path) -> None:
     one = page(gathered)
     two = page(type(gathered)(trials=(part, part)))
 
-    assert "2 comparisons stand here" in two
-    assert "comparisons stand here" not in one
+    assert "2 comparisons of single tasks stand here" in two
+    assert "stand here" not in one
 
 
 @pytest.mark.parametrize(
@@ -90,3 +93,18 @@ def test_rates_are_told_to_a_tenth_of_a_percent(rate: float | None, told: str) -
 def test_differences_carry_their_sign(difference: float | None, told: str) -> None:
     """Points, since a difference of percents is no percentage of anything."""
     assert points(difference) == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (1234567.4, "1,234,567"),
+        (99.96, "99.96"),
+        (0.0610412, "0.061"),
+        (-0.003022, "\N{MINUS SIGN}0.00302"),
+        (0.0, "0"),
+    ],
+)
+def test_amounts_have_the_digits_that_a_reader_can_use(value: float, told: str) -> None:
+    """Microseconds of a session hide that it took no time at all."""
+    assert amount(value) == told
