@@ -256,10 +256,8 @@ class Runs:
             self._evals.folders.close_work()
 
     def _written_documents(self) -> Documents:
-        from pytest_evalarc.plugin.regrading import Regrading
-
-        if isinstance(self._evals.work, Regrading):
-            return self._evals.work.documents()
+        if self._evals.regrading is not None:
+            return self._evals.regrading.documents()
         lost = tuple(self._settle_lost_trials())
         documents = write_documents(self._evals.folders)
         told = {str(problem) for problem in documents.problems}

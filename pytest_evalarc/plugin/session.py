@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -192,11 +192,15 @@ class EvalSession:
         return None
 
     @property
+    def regrading(self) -> Regrading | None:
+        """The re-grading that this session is; None when it is none."""
+        # Asked by every session: the class, and all that it counts with, is imported for one.
+        return cast("Regrading", self.work) if self.options.was_given("regrade") else None
+
+    @property
     def regrade_number(self) -> int | None:
         """The number of this session's re-grading; None when it is none."""
-        from pytest_evalarc.plugin.regrading import Regrading
-
-        return self.work.number if isinstance(self.work, Regrading) else None
+        return self.regrading.number if self.regrading is not None else None
 
     @property
     def folders(self) -> Folders:

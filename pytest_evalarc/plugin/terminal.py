@@ -22,7 +22,6 @@ from pytest_evalarc.plugin.evaluations import (
     regrade_lines,
 )
 from pytest_evalarc.plugin.nodes import EvalItem
-from pytest_evalarc.plugin.power import power_of_trials
 from pytest_evalarc.plugin.tables import UNKNOWN, aligned, counted, rate, wrapped
 
 if TYPE_CHECKING:
@@ -86,12 +85,13 @@ def _write_whole(reporter: pytest.TerminalReporter, documents: Documents) -> Non
 
 def _across_tasks(documents: Documents) -> Iterator[tuple[list[str], Path]]:
     """Yield what trials of several tasks show together; of one, its benchmark says it all."""
+    if documents.summary is None:
+        return
     from pytest_evalarc.counting.summary import summary_sentences
 
-    if documents.summary is not None:
-        summary, path = documents.summary
-        if len({row.task for row in summary.tasks}) > 1:
-            yield summary_sentences(summary.across_tasks), path
+    summary, path = documents.summary
+    if len({row.task for row in summary.tasks}) > 1:
+        yield summary_sentences(summary.across_tasks), path
 
 
 def _write_benchmark(
@@ -256,6 +256,9 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         lines.append(f"  {task} with {client}: {order}{more}; at most {each_s:.0f} s each")
     minutes = math.ceil(worst_s / 60)
     lines.append(f"  at most {counted(minutes, 'minute')} one after another")
+    # What only a plan tells is not waited for by what has none.
+    from pytest_evalarc.plugin.power import power_of_trials
+
     told = (wrapped(sentence) for sentence in power_of_trials(handles))
     return [*lines, *(f"  {line}" for part in told for line in part)]
 

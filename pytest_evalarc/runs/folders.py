@@ -126,10 +126,12 @@ class Folders:
             names = os.listdir(self._users)
         except OSError:
             return False
+        others = [int(name) for name in names if name.isdigit() and int(name) != os.getpid()]
+        if not others:
+            return False
         import psutil
 
-        found = [int(name) for name in names if name.isdigit()]
-        return any(pid != os.getpid() and psutil.pid_exists(pid) for pid in found)
+        return any(psutil.pid_exists(pid) for pid in others)
 
     def open_results(self, folder: Path) -> None:
         """Make a folder of results, keep it out of version control, and point `latest` at it.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import needs_bwrap
 from tests.plugin.project import Project
 
 LOADED = """
@@ -24,11 +25,22 @@ RUNS = (
     "pytest_evalarc.reporting",
 )
 """What only running needs; schemas are most of what a start would take in time and memory."""
+TRIALS = (
+    *("jinja2", "psutil", "statistics", "pytest_evalarc.counting.outcome"),
+    *("pytest_evalarc.counting.power", "pytest_evalarc.counting.recount"),
+    *("pytest_evalarc.model.benchmark", "pytest_evalarc.model.candidate"),
+    *("pytest_evalarc.model.comparison", "pytest_evalarc.model.regrade"),
+    "pytest_evalarc.model.trial",
+    "pytest_evalarc.plugin.regrading",
+)
+"""What an audit has no use for."""
 
 
-def loaded(project: Project, *arguments: str, heavy: tuple[str, ...] = EVALS) -> str:
+def loaded(
+    project: Project, *arguments: str, heavy: tuple[str, ...] = EVALS, conftest: str = ""
+) -> str:
     """Return what of all that is heavy a pytest imports."""
-    project.write("conftest.py", LOADED.format(heavy=heavy))
+    project.write("conftest.py", conftest + LOADED.format(heavy=heavy))
     argv = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-s", *arguments]
     done = subprocess.run(
         argv, cwd=project.root, env=project.env, capture_output=True, text=True, check=True
@@ -67,6 +79,15 @@ def test_collecting_trials_loads_nothing_that_only_runs(project: Project) -> Non
     arguments = ("evals", "--co", "-p", "no:cacheprovider", "--evalarc-trials=2")
 
     assert loaded(project, *arguments, heavy=RUNS) == ""
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_an_audit_loads_nothing_of_trials(project: Project) -> None:
+    """Gates run it on every pull request, where a third of a second is a tenth of the audit."""
+    arguments = ("evals", "-k", "audit and starter", "-p", "no:cacheprovider", "-p", "no:xdist")
+    assert loaded(project, *arguments, heavy=TRIALS, conftest="from shell import *\n") == ""
+    assert project.document("audit.json")["task"]["name"] == "hello"
 
 
 @pytest.mark.slow
