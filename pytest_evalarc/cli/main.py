@@ -246,7 +246,9 @@ def _add_import(commands: Commands) -> None:
 
 def _add_verify(commands: Commands) -> None:
     verify = commands.add_parser("verify", help="say whether documents agree with their own rows")
-    verify.add_argument("reports", type=Path, nargs="+", metavar="REPORT", help="a document")
+    verify.add_argument(
+        "reports", type=Path, nargs="+", metavar="REPORT", help="a document, or a folder of them"
+    )
     verify.set_defaults(run=_verify, refused=Status.REFUSED)
 
 

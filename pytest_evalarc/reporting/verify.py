@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -68,6 +69,39 @@ def verify(path: Path) -> tuple[Disagreement, ...]:
                 return found(path, document)
     known = ", ".join(_NAMES)
     raise DocumentError(str(path), "is no document with derived numbers", f"known are {known}")
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """Return the documents below a folder that can be verified, sorted; no link is followed.
+
+    Those of a batch are known by their names, whatever is in them, and those whose names a user
+    chooses by what is in them.
+
+    Raises:
+        DocumentError: There is none, or the folder cannot be read.
+    """
+
+    def refuse(error: OSError) -> None:
+        problem = f"cannot be read: {error.strerror or error}"
+        raise DocumentError(error.filename, problem, "make it readable") from error
+
+    walked = os.walk(folder, onerror=refuse)
+    files = sorted(Path(at) / name for at, _, names in walked for name in names)
+    found = [path for path in files if _OF_A_BATCH.fullmatch(path.name) or _is_chosen(path)]
+    if not found:
+        hint = "name a folder of results, or one document"
+        raise DocumentError(str(folder), "holds no document with derived numbers", hint)
+    return found
+
+
+def _is_chosen(path: Path) -> bool:
+    if path.suffix != ".json":
+        return False
+    try:
+        document = loads(path.read_bytes(), where=str(path))
+    except (OSError, DocumentError):
+        return False
+    return isinstance(document, dict) and not _CHOSEN.isdisjoint(document)
 
 
 def _contained(
@@ -139,6 +173,14 @@ _KINDS: Mapping[str, Callable[[Path, JsonObject], _Found]] = {
     "conditions": _contained(Measured, of_accepted),
 }
 """What verifies a document, by the first key that only this kind and later ones have."""
+
+_CHOSEN = frozenset({"changes", "normalized_score_area", "score_delta", "conditions"})
+"""Keys of the kinds whose names a user chooses."""
+
+_OF_A_BATCH = re.compile(
+    r"(audit|benchmark|benchmark-regrade-[0-9]+|evaluation|result|regrade-[0-9]+)\.json"
+    rf"|.+{re.escape(SUMMARY_SUFFIX)}"
+)
 
 _NAMES = (
     "audit.json",

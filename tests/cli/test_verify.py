@@ -48,14 +48,42 @@ def test_a_document_that_cannot_be_read_is_status_4_whatever_the_others_are(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is known of it, which is worse than a lie that is."""
-    assert main(["verify", "none.json", "lie.json", "."]) == 4
+    (files / "empty").mkdir()
+
+    assert main(["verify", "none.json", "lie.json", "empty"]) == 4
 
     said = capsys.readouterr()
     assert said.out.startswith("lie.json: mutation_score")
     assert [line.partition(";")[0] for line in said.err.splitlines()] == [
         "pytest-evalarc: none.json: cannot be read: No such file or directory",
-        "pytest-evalarc: .: cannot be read: Is a directory",
+        "pytest-evalarc: empty: holds no document with derived numbers",
     ]
+
+
+def test_a_folder_stands_for_every_document_below_it(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody types the names of ten thousand results; what agrees among them is counted."""
+    trials = write_trials(files)
+    write_document(trials)
+    (trials.parent / "latest").unlink(missing_ok=True)
+    (trials.parent / "latest").symlink_to(trials.name)
+    (trials / "notes.json").write_text("{", "utf-8")
+    torn = result_of(trials, Outcome.SUCCEEDED)
+    count = len(list(trials.glob("trial-*/result.json")))
+    whole = torn.read_bytes()
+
+    assert main(["verify", str(trials.parent), "audit.json"]) == 0
+    agree = f"{trials.parent}: {count + 1} of {count + 1} documents agree with their rows\n"
+    assert capsys.readouterr().out == f"{agree}audit.json: agrees with its rows\n"
+
+    torn.write_bytes(whole[:100])
+    assert main(["verify", str(trials.parent), "audit.json"]) == 4
+    said = capsys.readouterr()
+    # The benchmark rests on the torn result, so neither is known to agree.
+    agree = f"{trials.parent}: {count - 1} of {count + 1} documents agree with their rows\n"
+    assert said.out == f"{agree}audit.json: agrees with its rows\n"
+    assert [str(torn) in line for line in said.err.splitlines()] == [True, True]
 
 
 def test_a_benchmark_over_an_edited_result_is_status_1(

@@ -30,7 +30,7 @@ from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.measured import read_measured
 from pytest_evalarc.reporting.regrade import write_regrade
 from pytest_evalarc.reporting.summary import write_summary
-from pytest_evalarc.reporting.verify import verify
+from pytest_evalarc.reporting.verify import documents_in, verify
 from tests.batches import write_audit, write_batch
 from tests.documents import audit, case, evaluation, grading, result_of, write_trials
 
@@ -670,3 +670,17 @@ def test_a_regrading_beside_another_trial_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DocumentError, match="is not of this trial"):
         verify(other)
+
+
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_a_document_of_every_kind_is_found_in_its_folder(
+    make: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """Also accepted results and comparisons, which are called as their makers like."""
+    path = make(tmp_path)
+    (tmp_path / "notes.json").write_text('{"schema_version": "1.0", "number": 1}', "utf-8")
+
+    found = documents_in(tmp_path)
+
+    assert path in found
+    assert tmp_path / "notes.json" not in found
