@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,10 +27,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parsed = _parser().parse_args(arguments)
     try:
-        return int(parsed.run(parsed))
+        status = int(parsed.run(parsed))
+        sys.stdout.flush()
     except EvalArcError as error:
         print(f"pytest-evalarc: {printable(str(error))}", file=sys.stderr)
         return _refused(error, parsed.refused)
+    except BrokenPipeError:
+        return _unread()
+    return status
+
+
+def _unread() -> Status:
+    """Give up what nobody reads, as `head` does once it has enough."""
+    # The interpreter writes what is left when it ends, and would complain of the same again.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return Status.UNREAD
 
 
 def _refused(error: EvalArcError, status: Status) -> Status:

@@ -17,3 +17,5 @@ class Status(IntEnum):
     """There is no answer: evaluations that were not made in the same way."""
     REFUSED = 4
     """It was wrongly called, or a file cannot be read or written."""
+    UNREAD = 141
+    """Whoever read its output went away before the end: what a shell tells of SIGPIPE."""

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_evalarc import __version__
 from pytest_evalarc.cli.main import main
+from pytest_evalarc.cli.status import Status
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.runs.trial import cancelled
 from tests.evals import Evals
@@ -137,3 +138,19 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"pytest-evalarc {__version__}\n"
+
+
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_a_reader_that_has_gone_is_no_error(folder: Path, is_buffered: bool) -> None:
+    """A long document is piped into `head`, or into a pager that is closed."""
+    wait = "import sys; sys.stdin.read(); "
+    argv = [sys.executable, *([] if is_buffered else ["-u"]), "-c", wait + PROGRAM]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*argv, "benchmark", folder], **pipes) as process:
+        process.stdout.close()
+        process.stdin.close()
+        said = process.stderr.read()
+
+    assert said == b""
+    assert process.returncode == Status.UNREAD
+    assert (folder / "benchmark.json").exists()
