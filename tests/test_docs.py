@@ -598,7 +598,7 @@ def console_calls(command: str) -> list[list[str]]:
 
 def test_the_page_on_the_console_lists_every_status() -> None:
     """A script is written against these numbers."""
-    table = re.findall(r"^\| (\d) \|", page("docs/console.md"), re.MULTILINE)
+    table = re.findall(r"^\| (\d+) \|", page("docs/console.md"), re.MULTILINE)
 
     assert [int(number) for number in table] == list(Status)
 
