@@ -80,7 +80,7 @@ def trials_by_id(evals: EvalSession) -> Mapping[str, tuple[str, ...]]:
             trial.configuration,
             f"trial-{trial.number:03d}",
         )
-        for folder in _selected(evals)
+        for folder in selected_folders(evals)
         for subject in _trials_of(evals, folder)
         if (trial := subject.trial) is not None and not isinstance(trial, EvalArcError)
     }
@@ -127,12 +127,12 @@ def _trials_of(evals: EvalSession, folder: Path) -> Iterator[_Subject]:
 
 
 def _folders(metafunc: pytest.Metafunc, evals: EvalSession) -> Iterator[Path]:
-    for folder in _selected(evals):
+    for folder in selected_folders(evals):
         if _is_marked(metafunc, "evalarc_task", folder.name):
             yield folder
 
 
-def _selected(evals: EvalSession) -> Iterator[Path]:
+def selected_folders(evals: EvalSession) -> Iterator[Path]:
     """Yield the folders of the tasks that the options select, invalid ones too: they are told."""
     for path in sorted(evals.request.tasks.glob("*/task.toml")):
         folder = path.parent
