@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_evalarc.cli.main import main
 from pytest_evalarc.counting.shards import own_trials, shard_of_task
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.model.planned import Shard
@@ -195,3 +197,75 @@ def test_a_node_id_of_another_shard_runs_nothing(
         counts.append(len(session.ids()))
 
     assert sorted(counts) == [0, 6]
+
+
+TIMES = re.compile(r"(_s|_secs|_seconds|started_at)$")
+
+
+def timeless(value: Any) -> Any:
+    """Return a document without what a clock says."""
+    if isinstance(value, list):
+        return [timeless(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {
+        key: timeless(each)
+        for key, each in value.items()
+        if not TIMES.search(key) or key == "agent_secs"
+    }
+    if isinstance(kept.get("agent_secs"), dict):
+        kept["agent_secs"].pop("mean", None)
+    elif "agent_secs" in kept:
+        kept["agent_secs"] = None
+    return kept
+
+
+def documents_of(results: Path) -> dict[str, Any]:
+    """Return every document below a folder, without times; of policies, that folder's own name."""
+    here = re.compile(rf"{re.escape(str(results.parent))}/(part-\d|results)\b")
+    return {
+        str(path.relative_to(results)): timeless(json.loads(here.sub("R", path.read_text())))
+        for path in sorted(results.rglob("*.json"))
+        if "latest" not in path.parts
+    }
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_merged_shards_are_what_one_machine_runs(
+    project: Project, pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plans, rows, rates and audits alike, and a gate is decided without running anything more."""
+    project.add_task("other")
+    asked = ("evals", "--evalarc-client=oracle", "--evalarc-client=nop", "--evalarc-trials=3")
+    run = (*asked, "--evalarc-batch=night", "-n", "2")
+    whole = project.pytest(*run)
+    parts = [
+        project.pytest(*run, f"--evalarc-shard={n}/3", f"--evalarc-results=part-{n}")
+        for n in (1, 2, 3)
+    ]
+    assert [session.ret for session in (whole, *parts)] == [0, 0, 0, 0]
+
+    merged = project.root / "merged"
+    folders = [str(project.root / f"part-{n}") for n in (3, 1, 2)]
+    assert main(["merge", *folders, "--output", str(merged)]) == 0
+
+    assert "merged 3 shards of batch night: 24 finished trials" in capsys.readouterr().out
+    found = documents_of(merged)
+    assert found == documents_of(project.results)
+    assert len([path for path in found if path.endswith("result.json")]) == 24
+    plan = "hello/nop/night/plan.json"
+    assert (merged / plan).read_bytes() == (project.results / plan).read_bytes()
+    before = {path: path.stat().st_mtime_ns for path in merged.rglob("result.json")}
+    gated = project.inline(
+        pytester,
+        *asked,
+        "--evalarc-batch=night",
+        "--evalarc-results=merged",
+        "--evalarc-gate=code.rate<=1",
+    )
+    assert gated.ret == 0, gated.stdout
+    assert {path: path.stat().st_mtime_ns for path in merged.rglob("result.json")} == before
+    assert main(["verify", *map(str, merged.rglob("benchmark.json"))]) == 0
+    assert main(["merge", *folders, "--output", str(merged)]) == 1
+    assert "is there already; name a new folder" in capsys.readouterr().err
