@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.model.trial import PlanDoc
 from tests.needs import needs_bwrap
 from tests.plugin.project import TASK_ID, Project
+from tests.plugin.test_resume import FATAL
 
 RUN = ("evals", "--evalarc-client=good", "--evalarc-trials=3", "--evalarc-batch=night")
 
@@ -269,3 +271,53 @@ def test_merged_shards_are_what_one_machine_runs(
     assert main(["verify", *map(str, merged.rglob("benchmark.json"))]) == 0
     assert main(["merge", *folders, "--output", str(merged)]) == 1
     assert "is there already; name a new folder" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_a_shard_that_was_killed_is_gone_on_with_and_then_merged(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until then it is a gap; afterwards the trial that died with it is counted so."""
+    project.write("evals/conftest.py", FATAL)
+    asked = ("evals", "-m", "evalarc_trial", "--evalarc-client=mortal", "--evalarc-trials=4")
+    first, second = (
+        (*asked, "--evalarc-batch=night", f"--evalarc-shard={n}/2", f"--evalarc-results=part-{n}")
+        for n in (1, 2)
+    )
+    killed, other = project.pytest(*first), project.pytest(*second)
+    merge = ["merge", *(str(project.root / f"part-{n}") for n in (1, 2)), "--output"]
+    merge.append(str(project.root / "merged"))
+
+    assert (killed.ret, other.ret) == (-signal.SIGKILL, 0)
+    assert main(merge) == 1
+    told = capsys.readouterr().err
+    assert "result.json: is not there: its shard has not finished that trial" in told
+    assert "start that shard again with the same command" in told
+
+    again = project.pytest(*first)
+    assert again.ret == pytest.ExitCode.TESTS_FAILED
+    assert main(merge) == 0
+
+    assert len(project.starts()) == len(set(project.starts())) == 8
+    benchmark = document(project.root / "merged/hello/mortal/night/benchmark.json")
+    causes = [counted["causes"]["cancelled"] for counted in benchmark["configurations"].values()]
+    assert sorted(causes, key=len) == [{}, {"worker_crash": 1}]
+    assert all(counted["planned"] == 4 for counted in benchmark["configurations"].values())
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_shards_that_meet_on_one_machine_do_not_disturb_each_other(project: Project) -> None:
+    """Two jobs of an array may land on one node, where they have one evaluation root."""
+    run = [shard_run(n, 2, "-m", "evalarc_trial") for n in (1, 2)]
+    sessions = [
+        project.start(*words, "--basetemp", f"{project.root}-{n}") for n, words in enumerate(run)
+    ]
+    said = [session.communicate(timeout=120)[0] for session in sessions]
+
+    assert [session.returncode for session in sessions] == [0, 0], said
+    assert len(project.starts()) == len(set(project.starts())) == 6
+    parts = [str(project.root / f"part-{n}") for n in (1, 2)]
+    assert main(["merge", *parts, "--output", str(project.root / "merged")]) == 0
+    assert not project.eval_root.exists()
