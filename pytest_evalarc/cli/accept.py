@@ -46,8 +46,8 @@ def _require_whole(measured: Measured) -> None:
         hint = "compare it by its own path"
         raise UsageError(where, "is another program's, which is not accepted here", hint)
     if measured.selection == "partial":
-        problem = "is partial: a planned trial or control did not reach its end"
-        raise UsageError(where, problem, "go on with the batch first")
+        problem = "is partial: a planned trial or control did not reach its end, or is elsewhere"
+        raise UsageError(where, problem, "go on with the batch, or merge its shards, first")
     level = measured.conditions.isolation
     if level != "enforced":
         problem = f"ran at the isolation level {level}, and only enforced is compared"

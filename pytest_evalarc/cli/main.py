@@ -90,6 +90,7 @@ def _parser() -> _Parser:
     _add_trajectory(commands)
     _add_compare(commands)
     _add_accept(commands)
+    _add_merge(commands)
     _add_export(commands)
     _add_import(commands)
     _add_verify(commands)
@@ -220,6 +221,31 @@ def _add_accept(commands: Commands) -> None:
         help="folder of accepted results (default: evals/accepted)",
     )
     keep.set_defaults(run=_accept)
+
+
+def _add_merge(commands: Commands) -> None:
+    join = commands.add_parser(
+        "merge", help="join the shards of a batch into the results that one machine would write"
+    )
+    join.add_argument(
+        "results",
+        type=Path,
+        nargs="+",
+        metavar="SHARD_RESULTS",
+        help="the folder of results of each --evalarc-shard",
+    )
+    join.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="RESULTS",
+        required=True,
+        help="the new folder of results, which is not there yet",
+    )
+    join.add_argument(
+        "--batch", metavar="NAME", help="a batch (default: the only one that has shards there)"
+    )
+    join.set_defaults(run=_merge)
 
 
 def _add_export(commands: Commands) -> None:
@@ -412,6 +438,12 @@ def _accept(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.accept import accept
 
     return accept(parsed.results, into=parsed.into)
+
+
+def _merge(parsed: argparse.Namespace) -> int:
+    from pytest_evalarc.cli.merge import run_merge
+
+    return run_merge(parsed.results, output=parsed.output, batch=parsed.batch)
 
 
 def _export(parsed: argparse.Namespace) -> int:

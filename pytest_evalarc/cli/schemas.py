@@ -17,6 +17,7 @@ from pytest_evalarc.model.candidate import CandidateDoc, CandidatePlan, Evaluati
 from pytest_evalarc.model.comparison import BatchComparison, Comparison
 from pytest_evalarc.model.measured import Measured
 from pytest_evalarc.model.regrade import Regrade
+from pytest_evalarc.model.shard import ShardDoc
 from pytest_evalarc.model.summary import Summary
 from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
@@ -40,6 +41,7 @@ DOCUMENTS: Mapping[str, type[Model]] = {
     "plan": PlanDoc,
     "regrade": Regrade,
     "result": TrialResult,
+    "shard": ShardDoc,
     "start": StartDoc,
     "submission": KeptSubmission,
     "summary": Summary,

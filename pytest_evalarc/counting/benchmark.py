@@ -14,6 +14,7 @@ from pytest_evalarc.counting.paired import mcnemar_exact
 from pytest_evalarc.counting.passes import by_k, pass_at_k, pass_pow_k
 from pytest_evalarc.counting.plan import is_treated
 from pytest_evalarc.counting.rates import fisher_exact, verdict
+from pytest_evalarc.counting.shards import own_trials
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION
@@ -30,7 +31,7 @@ from pytest_evalarc.model.benchmark import (
     Mean,
 )
 from pytest_evalarc.model.interval import Interval
-from pytest_evalarc.model.planned import Outcome, PlannedTrial
+from pytest_evalarc.model.planned import Outcome, PlannedTrial, Shard
 from pytest_evalarc.model.transcript import Load
 from pytest_evalarc.model.trial import PlanDoc, TrialResult, Verdict
 
@@ -72,10 +73,14 @@ class _Counted:
 
 
 def count(
-    plan: PlanDoc, results: Mapping[str, TrialResult], *, kept_back: Collection[str] = ()
+    plan: PlanDoc,
+    results: Mapping[str, TrialResult],
+    *,
+    kept_back: Collection[str] = (),
+    shard: Shard | None = None,
 ) -> Benchmark:
     """Return what a batch adds up to, as `count_each`, by `PlannedTrial.folder`."""
-    return count_each(plan, results.items(), kept_back=kept_back)
+    return count_each(plan, results.items(), kept_back=kept_back, shard=shard)
 
 
 def count_each(
@@ -83,6 +88,7 @@ def count_each(
     results: Iterable[tuple[str, TrialResult]],
     *,
     kept_back: Collection[str] = (),
+    shard: Shard | None = None,
 ) -> Benchmark:
     """Return what a batch adds up to; a function of its plan and results alone.
 
@@ -93,6 +99,8 @@ def count_each(
             cancelled, `not_reached`.
         kept_back: Folders of planned trials that were not started because a budget was reached:
             without a result they count as cancelled, `budget`.
+        shard: The part of the plan that these are the results of; None is all of it. Trials of
+            other shards are not planned here, so they are not counted as cancelled either.
 
     Returns:
         Counts by place, and rates and means that are None where there is nothing to count. The
@@ -101,15 +109,16 @@ def count_each(
         models, since only those are compared.
 
     Raises:
-        DocumentError: A result is not of this plan: its trial, task, client, model or
+        DocumentError: A result is not of this plan or shard: its trial, task, client, model or
             configuration differs.
     """
-    counted = _counted_by_folder(plan, results)
+    planned = own_trials(plan.trials, shard, task=plan.task.name, client=plan.client)
+    counted = _counted_by_folder(plan, planned, results)
     configurations = {
         name: _count_configuration(
             {
                 trial.folder: counted.get(trial.folder)
-                for trial in plan.trials
+                for trial in planned
                 if trial.configuration == name
             },
             treated=is_treated(name),
@@ -118,7 +127,8 @@ def count_each(
         for name in plan.configurations
     }
     isolation = _isolation(counted.values())
-    is_partial = any(configuration.cancelled for configuration in configurations.values())
+    is_short = any(configuration.cancelled for configuration in configurations.values())
+    is_partial = is_short or (shard is not None and shard.is_part)
     return Benchmark(
         schema_version=SCHEMA_VERSION,
         batch=plan.batch,
@@ -130,18 +140,19 @@ def count_each(
         treatment=plan.treatment,
         isolation=isolation,
         selection="partial" if is_partial else "complete",
+        shard=shard,
         configurations=configurations,
         delta=_delta(plan, configurations, counted, is_partial=is_partial),
     )
 
 
 def _counted_by_folder(
-    plan: PlanDoc, results: Iterable[tuple[str, TrialResult]]
+    plan: PlanDoc, planned: Iterable[PlannedTrial], results: Iterable[tuple[str, TrialResult]]
 ) -> dict[str, _Counted]:
-    planned = {trial.folder: trial for trial in plan.trials}
+    by_folder = {trial.folder: trial for trial in planned}
     counted: dict[str, _Counted] = {}
     for folder, result in results:
-        problem = _contradiction(plan, planned.get(folder), result)
+        problem = _contradiction(plan, by_folder.get(folder), result)
         if problem:
             raise DocumentError(
                 f"{folder}/result.json", problem, "it belongs to another batch, or was edited"

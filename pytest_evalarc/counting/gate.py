@@ -241,6 +241,10 @@ def _answer(condition: Condition, asked: Asked, document: Document) -> Answer:
 def _refused(document: Document) -> str:
     """Return why a whole document decides nothing; empty where it does."""
     if document.data.get("selection") == "partial":
+        shard = _object(document.data.get("shard"))
+        if shard.get("of", 1) != 1:
+            told = f"{shard.get('number')}/{shard.get('of')}"
+            return f"the trials are those of shard {told}: merge the shards, and ask then"
         return _PARTIAL.get(document.kind, _PARTIAL_TRIALS)
     if document.kind == "evaluation" and document.data.get("valid") is False:
         return "the harness broke while it graded"

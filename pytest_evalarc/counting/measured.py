@@ -16,7 +16,7 @@ from pytest_evalarc.model.audit import Audit, Evaluation, MutantAudit
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.grading import CheckRow, Grading
 from pytest_evalarc.model.measured import Measured, MeasuredConditions, MeasuredRow, Part
-from pytest_evalarc.model.planned import Outcome
+from pytest_evalarc.model.planned import Outcome, Shard
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 
 _DECIMALS = 8
@@ -37,6 +37,7 @@ def measured_trials(
     results: Iterable[tuple[str, TrialResult]],
     *,
     kept_back: Collection[str] = (),
+    shard: Shard | None = None,
 ) -> Measured:
     """Return how often each check, step and expectation of a batch passed.
 
@@ -44,6 +45,7 @@ def measured_trials(
         plan: Every trial that was planned.
         results: As for `count_each`; one after another, and none of them is held.
         kept_back: As for `count_each`.
+        shard: As for `count_each`.
 
     Returns:
         Rows over eligible trials, by configuration in the plan's order. A check that a graded
@@ -53,7 +55,7 @@ def measured_trials(
         DocumentError: A result is not of this plan.
     """
     tallies = _Tallies()
-    benchmark = count_each(plan, tallies.watched(results), kept_back=kept_back)
+    benchmark = count_each(plan, tallies.watched(results), kept_back=kept_back, shard=shard)
     pack = plan.task.pack
     return Measured(
         schema_version=SCHEMA_VERSION,

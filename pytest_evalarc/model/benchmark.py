@@ -8,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from pytest_evalarc.model.base import Count, Fraction, JsonObject, Model, Name
 from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.model.transcript import Load
 
@@ -162,7 +163,11 @@ class Benchmark(Model):
     isolation: Level | None
     """Level of all started trials; None with none."""
     selection: Literal["complete", "partial"]
-    """`partial` when a planned trial never reached its end: such rates are not compared."""
+    """`partial` when a planned trial never reached its end, or when this is one of several shards:
+    such rates are not compared."""
+    shard: Shard | None = Field(default=None)
+    """Which part of the plan this is of: trials of other shards are counted nowhere here. Absent
+    for a batch that one machine ran, or that was merged."""
     configurations: dict[Name, ConfigurationBenchmark]
     delta: Delta | None = Field(default=None)
     """Absent for a task without treatment."""
@@ -170,6 +175,8 @@ class Benchmark(Model):
     @model_serializer(mode="wrap")
     def _leave_out_absent(self, handler: SerializerFunctionWrapHandler) -> JsonObject:
         data: JsonObject = handler(self)
-        if self.delta is None:
-            data.pop("delta", None)
-        return data
+        return {
+            key: value
+            for key, value in data.items()
+            if not (value is None and key in ("shard", "delta"))
+        }

@@ -46,3 +46,23 @@ class PlannedTrial:
     def folder(self) -> str:
         """Name of the trial's run and result folder."""
         return f"trial-{self.trial}-{self.configuration}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One part of a plan that several machines run, as 2 of 4."""
+
+    __pydantic_config__ = PART_OF_DOCUMENTS
+
+    number: Annotated[int, Constraint(ge=1)]
+    """From 1 to `of`."""
+    of: Annotated[int, Constraint(ge=1)]
+    """How many shards the plan is split into."""
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there are other shards; the only shard is the whole plan."""
+        return self.of > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,7 +33,7 @@ class Deadlines:
     """Bounds each hidden check that names no deadline of its own."""
 
     def __post_init__(self) -> None:
-        require_positive(astuple(self))
+        require_positive(vars(self).values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Limits:
     disk_mib: MiB = 1024
 
     def __post_init__(self) -> None:
-        require_positive(astuple(self))
+        require_positive(vars(self).values())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.gating import Gating
     from pytest_evalarc.plugin.live import Live
     from pytest_evalarc.plugin.session import EvalSession
+    from pytest_evalarc.plugin.sharding import Share
     from pytest_evalarc.reporting.batch import Documents
 
 
@@ -36,6 +37,9 @@ class Active:
         self._session: EvalSession | None = None
         self._gating: Gating | None = None
         self._live: Live | None = None
+        self._share: Share | None = None
+        self._are_others_alone = False
+        """Whether all that was selected belongs to other shards, here or in any worker."""
         selected = selected_tasks(tasks, self.options)
         if selected is None and self.options.on_command_line("regrade"):
             from pytest_evalarc.plugin.regrading import regraded_tasks
@@ -72,7 +76,7 @@ class Active:
         """
         if _is_worker(self.config):
             return
-        if self.options.is_any_on_command_line() or self._is_among_arguments():
+        if self._may_run():
             _load_conftests(session, self.tasks)
             self._check_request()
             if self.options.was_given("gate"):
@@ -80,14 +84,21 @@ class Active:
 
                 self._gating = Gating.of(self.options)
 
+    def _may_run(self) -> bool:
+        """Whether evals are asked for at all, so that it is worth looking at what is asked."""
+        return self.options.is_any_on_command_line() or self._is_among_arguments()
+
     def _check_request(self) -> None:
         from pytest_evalarc.errors import UsageError
         from pytest_evalarc.plugin.nodeids import check_node_ids
+        from pytest_evalarc.plugin.sharding import hold_shard
 
         try:
             self.evals().check_request()
             check_node_ids(self.evals())
-        except UsageError as error:
+            if not self.config.option.collectonly:
+                hold_shard(self.evals())
+        except (UsageError, DocumentError) as error:
             raise pytest.UsageError(str(error)) from error
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> Any:
@@ -127,11 +138,24 @@ class Active:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Bring trials into the plan's order, whatever has shuffled them before."""
-        if self._session is not None:
-            from pytest_evalarc.plugin.nodes import sort_trials
+        """Bring trials into the plan's order, and leave out what other shards run.
 
-            sort_trials(items)
+        Last of all: whatever has shuffled them before, and whatever was deselected by then is
+        part of no shard's plan.
+        """
+        if self._session is None:
+            return
+        from pytest_evalarc.plugin.nodes import sort_trials
+
+        sort_trials(items)
+        if self._session.request.shard is not None:
+            from pytest_evalarc.plugin.sharding import share_of
+
+            share = share_of(items, self._session, self._session.request.shard)
+            self._share = share
+            self._are_others_alone = bool(share.others) and not share.own
+            items[:] = share.own
+            self.config.hook.pytest_deselected(items=share.others)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Keep what `--collect-only` is about to list."""
@@ -148,7 +172,9 @@ class Active:
         self._interrupts.take()
         if self._session is not None:
             # What only runs is imported now, which no item's time shall hold.
-            self._session.runs  # noqa: B018
+            runs = self._session.runs
+            if self._share is not None:
+                runs.keep_share(self._share)
             if self.options.flag("live") and not _is_worker(session.config):
                 self._show_live(self._session)
 
@@ -217,6 +243,12 @@ class Active:
             node.workerinput["evalarc_regrade"] = self.evals().regrade_number
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from a worker whether all that was selected belongs to other shards."""
+        told = getattr(node, "workeroutput", {})
+        self._are_others_alone |= told.get("evalarc_others_alone", False)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep what belongs to one trial on one worker; correctness never rests on it."""
         has_evals = self._is_among_arguments() or self.options.are_trials_asked_for()
@@ -243,6 +275,12 @@ class Active:
         """Aggregate what is on disk, whoever wrote it, and remove what was only for working."""
         if self._live is not None:
             self._live.stop()
+        if _is_worker(session.config):
+            told = getattr(session.config, "workeroutput", {})
+            told["evalarc_others_alone"] = self._are_others_alone
+        elif self._are_others_alone and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # There may be more shards than rounds, and the array of jobs has not failed for it.
+            session.exitstatus = pytest.ExitCode.OK
         if self._session is None or session.config.option.collectonly:
             return
         runs = self._session.runs
@@ -296,6 +334,12 @@ class Active:
 
             for sentence in power_of_session(self._session):
                 lines += wrapped(f"evalarc: {sentence}")
+        if self.options.was_given("shard") and self._may_run():
+            from pytest_evalarc.plugin.sharding import shard_line
+
+            evals = self.evals()
+            if evals.request.shard is not None:
+                lines.append(f"evalarc: {shard_line(evals, evals.request.shard)}")
         return lines
 
 

@@ -15,6 +15,7 @@ import pytest
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.model.plain import NAME_PATTERN
+from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import default_eval_root
@@ -30,6 +31,8 @@ from pytest_evalarc.runs.request import (
 
 if TYPE_CHECKING:
     from pytest_evalarc.clients.protocol import Client
+
+MOST_SHARDS = 100_000
 
 
 def as_request(
@@ -64,6 +67,7 @@ def as_request(
         seeds=_seeds(options.texts("seeds")),
         max_tokens=_tokens(options.text("max-tokens")),
         max_cost_usd=_dollars(options.text("max-cost-usd")),
+        shard=_shard(options.text("shard")),
         jobs=_jobs(),
     )
 
@@ -169,6 +173,20 @@ def _dollars(given: str | None) -> float | None:
             f"--evalarc-max-cost-usd {given!r}", "is no amount of US dollars", "give 12.50, say"
         )
     return float(given)
+
+
+def _shard(given: str | None) -> Shard | None:
+    if given is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given)
+    shard = Shard(number=int(found[1]), of=int(found[2])) if found else None
+    if shard is None or not 1 <= shard.number <= shard.of <= MOST_SHARDS:
+        raise UsageError(
+            f"--evalarc-shard {given!r}",
+            "is no shard",
+            f"give K/N as 2/4, with K from 1 to N and N at most {MOST_SHARDS}",
+        )
+    return shard
 
 
 def _configuration(given: str) -> ConfigurationChoice:

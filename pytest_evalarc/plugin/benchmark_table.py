@@ -76,7 +76,9 @@ def benchmark_line(benchmark: Benchmark) -> str:
     if benchmark.delta is not None and benchmark.delta.success_rate is not None:
         bounds = interval(benchmark.delta.success_rate_ci95, sign="+")
         told.append(f"delta {signed(benchmark.delta.success_rate)} ({bounds})")
-    if benchmark.selection == "partial":
+    if benchmark.shard is not None and benchmark.shard.is_part:
+        told.append(f"shard {benchmark.shard}")
+    elif benchmark.selection == "partial":
         told.append("partial")
     told += [verdict for verdict in [verdict_line(benchmark)] if verdict is not None]
     return f"{benchmark_title(benchmark)}: {', '.join(told)}"
@@ -119,7 +121,9 @@ def _remarks(benchmark: Benchmark, *, verbose: bool) -> Iterator[str]:
             yield f"{name}: skill {skill}: {seen or 'no eligible trial'}"
         if verbose:
             yield from _details(name, found)
-    if benchmark.selection == "partial":
+    if benchmark.shard is not None and benchmark.shard.is_part:
+        yield f"partial: shard {benchmark.shard} of the plan; merge the shards before comparing"
+    elif benchmark.selection == "partial":
         yield "partial: not every planned trial reached its end; do not compare the rates"
     if benchmark.delta is not None and benchmark.delta.reason == "models_differ":
         yield f"models differ, so there is no delta: {_served(benchmark)}"

@@ -23,8 +23,6 @@ from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.runs.batch import Batch
 from pytest_evalarc.runs.control import run_control
 from pytest_evalarc.runs.once import once
-from pytest_evalarc.runs.plan import make_audit_plan
-from pytest_evalarc.runs.resume import require_same
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.session import EvalSession
@@ -195,20 +193,16 @@ class Controls:
         self._skip_without_toolchain(task)
         if task.name not in self._audits:
             evals = self._evals
-            folder, sandbox = evals.folders.audit(task.name), evals.sandbox_of(task)
-            evals.folders.open_results(folder)
-            plan = make_audit_plan(task, evals.request, sandbox=sandbox.name, image=sandbox.image)
-            require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
             self._audits[task.name] = Audit(
                 task=task,
-                plan=plan,
+                plan=evals.runs.keep_audit_plan(task),
                 batch=evals.runs.batch(evals.default_sandbox),
-                folder=folder,
+                folder=evals.folders.audit(task.name),
             )
         return self._audits[task.name]
 
     def _skip_without_toolchain(self, task: Task) -> None:
-        missing = self._evals.registry.toolchains.get(task.toolchain).missing()
+        missing = self._evals.runs.missing_toolchain(task)
         if missing is None:
             return
         if self._evals.options.on_command_line("task"):

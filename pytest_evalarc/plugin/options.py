@@ -54,6 +54,11 @@ OPTIONS = (
         "max-cost-usd", "start no further round once the batch has cost so much", metavar="AMOUNT"
     ),
     Option("batch", "name of the batch (default: time and a random suffix)", metavar="NAME"),
+    Option(
+        "shard",
+        "run only this part of the plan, as 2/4; other machines run the rest of the same batch",
+        metavar="K/N",
+    ),
     Option("root", "evaluation root, where trials run", metavar="DIR"),
     Option("results", "folder of results (default: results)", metavar="DIR"),
     Option("keep", "keep run folders and staged tools", "bool"),

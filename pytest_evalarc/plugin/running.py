@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalarc.counting.audit import assess
-from pytest_evalarc.errors import DocumentError, UsageError
+from pytest_evalarc.errors import DocumentError, EvalArcError, UsageError
 from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.isolation.command import Sandbox
-from pytest_evalarc.model.audit import MutantAudit
+from pytest_evalarc.model.audit import AuditPlan, MutantAudit
 from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
@@ -32,16 +32,21 @@ from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.plan import (
     check_host,
     check_plan,
+    make_audit_plan,
     planned_client,
     planned_treatment,
 )
 from pytest_evalarc.runs.resume import require_same
+from pytest_evalarc.runs.shards import NAME, keep_shard
 
 if TYPE_CHECKING:
+    from pytest_evalarc.clients.protocol import Client
     from pytest_evalarc.model.transcript import Transcript
     from pytest_evalarc.model.trial import PlanDoc, TrialResult
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
+    from pytest_evalarc.plugin.sharding import Share
     from pytest_evalarc.runs.budget import Budget
+    from pytest_evalarc.runs.plan import Plan
     from pytest_evalarc.runs.prepare import Trial
     from pytest_evalarc.treatments.protocol import Treatment
 
@@ -98,7 +103,7 @@ class Runs:
         from pytest_evalarc.runs.trial import cancelled, run_trial
 
         self._check_plan(handle)
-        self._keep_plan(handle)
+        self._keep_plan(handle.task, handle.plan)
         self._skip_beyond_budget(handle)
         trial = self._trial(handle, sandbox)
         path = handle.folder / "result.json"
@@ -174,34 +179,77 @@ class Runs:
         Raises:
             UsageError: The client has nothing to play, or cannot be treated that way.
         """
-        client = planned_client(handle.plan.document, self._evals.registry.clients.get)
-        treatment = self._treatment(handle)
-        check_plan(handle.task, client, treatment)
+        client, treatment = self._checked(handle.task, handle.plan)
         # What is finished is read back on any host.
         if not (handle.folder / "result.json").exists():
             staged = self.batch(self._evals.default_sandbox).is_client_staged(handle.plan.client)
             check_host(client, treatment, os.environ, is_staged=staged)
 
-    def _treatment(self, handle: TrialHandle) -> Treatment | None:
+    def _checked(self, task: Task, plan: Plan) -> tuple[Client, Treatment | None]:
+        """Return the client and the treatment of a plan that can be run as asked.
+
+        Raises:
+            UsageError: It cannot.
+        """
+        client = planned_client(plan.document, self._evals.registry.clients.get)
+        treatment = self._treatment(plan)
+        check_plan(task, client, treatment)
+        return client, treatment
+
+    def _treatment(self, plan: Plan) -> Treatment | None:
         return planned_treatment(
-            handle.plan.document,
+            plan.document,
             self._evals.registry.treatments.get,
             program=self._evals.request.symposium,
         )
 
-    def _keep_plan(self, handle: TrialHandle) -> None:
+    def keep_share(self, share: Share) -> None:
+        """Write down all that is planned, before the first part of it runs on this machine.
+
+        Every shard keeps the whole plan of each task, of which it may run no trial at all: that is
+        what tells whoever merges them what must be there. What is wrong with a plan is left to the
+        items that tell it.
+        """
+        for task, plan in share.plans:
+            with contextlib.suppress(EvalArcError):
+                self._checked(task, plan)
+                self._keep_plan(task, plan)
+        for task in share.audits:
+            with contextlib.suppress(EvalArcError):
+                if self.missing_toolchain(task) is None:
+                    self.keep_audit_plan(task)
+
+    def _keep_plan(self, task: Task, plan: Plan) -> None:
         """Write the plan, or see that the batch began with the same.
 
         Once in a process: the plan of a large batch is large, and every trial needs it.
         """
         from pytest_evalarc.model.trial import PlanDoc
 
-        folder = self._evals.folders.trials(handle.task.name, handle.plan.client)
+        folder = self._evals.folders.trials(task.name, plan.client)
         if folder not in self._kept_plans:
-            self._evals.folders.open_results(folder)
-            plan = handle.plan.document
-            require_same(once(folder / "plan.json", PlanDoc, lambda: plan), plan)
+            self._open(folder)
+            require_same(once(folder / "plan.json", PlanDoc, lambda: plan.document), plan.document)
             self._kept_plans.add(folder)
+
+    def keep_audit_plan(self, task: Task) -> AuditPlan:
+        """Return the plan of a task's audit, written or seen to be that of the batch.
+
+        Raises:
+            UsageError: The batch began with another plan.
+        """
+        folder, sandbox = self._evals.folders.audit(task.name), self._evals.sandbox_of(task)
+        self._open(folder)
+        plan = make_audit_plan(task, self._evals.request, sandbox=sandbox.name, image=sandbox.image)
+        require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+        return plan
+
+    def _open(self, folder: Path) -> None:
+        """Make a folder of results; of a shard it says so before there is a plan to be read."""
+        self._evals.folders.open_results(folder)
+        request = self._evals.request
+        if request.shard is not None:
+            keep_shard(folder / NAME, request.batch, request.shard)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
         from pytest_evalarc.runs.prepare import Trial
@@ -212,7 +260,7 @@ class Runs:
             entry=handle.entry,
             task=handle.task,
             client=planned_client(handle.plan.document, self._evals.registry.clients.get),
-            treatment=self._treatment(handle),
+            treatment=self._treatment(handle.plan),
             batch=self.batch(sandbox),
             # Whoever brings another sandbox brings it for sessions too.
             boundary=None if session is self._evals.default_sandbox else session,
@@ -229,6 +277,10 @@ class Runs:
     def control(self, task: Task, control: str) -> Grading:
         """Return the grading of one control of a task's audit, graded once."""
         return self.controls.grading(task, control)
+
+    def missing_toolchain(self, task: Task) -> str | None:
+        """Return what a task's toolchain lacks here; None when it can be used."""
+        return self._evals.registry.toolchains.get(task.toolchain).missing()
 
     def judge_mutant(self, task: Task, name: str) -> MutantAudit:
         """Return what the audit says of one mutant, beside the reference of the same audit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -78,4 +79,8 @@ def most_trials(tasks: Path, options: Options) -> int | None:
         return None
     is_both = (options.text("configuration") or "both") == "both"
     clients = len(set(options.texts("client"))) or 1
-    return len(files) * clients * int(trials) * (2 if is_both else 1)
+    rounds = int(trials)
+    _, slash, shards = (options.text("shard") or "").partition("/")
+    if slash and shards.isascii() and shards.isdigit() and int(shards):
+        rounds = math.ceil(rounds / int(shards))
+    return len(files) * clients * rounds * (2 if is_both else 1)

@@ -23,6 +23,7 @@ from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.asked import as_client, as_request
 from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.plugin.sharding import check_shard
 from pytest_evalarc.plugin.timeouts import Timeouts
 from pytest_evalarc.registry import builtin
 from pytest_evalarc.registry.registry import Registry
@@ -162,6 +163,7 @@ class EvalSession:
             UsageError: One sentence.
         """
         self._chosen_sandbox  # noqa: B018 - asking is what finds mistakes.
+        check_shard(self)
         if self.work is not None:
             self.work.check()
             return

@@ -11,6 +11,7 @@ from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.runs.budget import kept_back
+from pytest_evalarc.runs.shards import kept_shard
 
 
 def read_benchmark(folder: Path) -> Benchmark:
@@ -24,7 +25,12 @@ def read_benchmark(folder: Path) -> Benchmark:
             than its own rows.
     """
     plan = read_model(folder / "plan.json", PlanDoc)
-    return count_each(plan, read_results(folder, plan), kept_back=kept_back(folder, plan))
+    return count_each(
+        plan,
+        read_results(folder, plan),
+        kept_back=kept_back(folder, plan),
+        shard=kept_shard(folder),
+    )
 
 
 def read_results(folder: Path, plan: PlanDoc) -> Iterator[tuple[str, TrialResult]]:

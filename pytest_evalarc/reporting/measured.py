@@ -16,6 +16,7 @@ from pytest_evalarc.reporting.audits import read_audit
 from pytest_evalarc.reporting.benchmarks import read_results
 from pytest_evalarc.reporting.imports.results import read_foreign
 from pytest_evalarc.runs.budget import kept_back
+from pytest_evalarc.runs.shards import kept_shard
 
 DEFAULT_ACCEPTED = Path("evals/accepted")
 ACCEPTED = "accepted"
@@ -168,4 +169,9 @@ def _of_folder(folder: Path) -> Measured:
         hint = "compare its evaluation.json with another one"
         raise UsageError(str(folder), "is a candidate, which was not measured in trials", hint)
     plan = read_model(path, PlanDoc)
-    return measured_trials(plan, read_results(folder, plan), kept_back=kept_back(folder, plan))
+    return measured_trials(
+        plan,
+        read_results(folder, plan),
+        kept_back=kept_back(folder, plan),
+        shard=kept_shard(folder),
+    )

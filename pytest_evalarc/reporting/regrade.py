@@ -16,6 +16,7 @@ from pytest_evalarc.model.trial import PlanDoc, TrialResult
 from pytest_evalarc.reporting.documents import write_whole
 from pytest_evalarc.runs.budget import kept_back
 from pytest_evalarc.runs.regrade import regrade_path
+from pytest_evalarc.runs.shards import kept_shard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def read_regrade(folder: Path, number: int) -> RegradeReport:
         results[entry.folder] = result
     return RegradeReport(
         number=number,
-        benchmark=count(plan, results, kept_back=kept_back(folder, plan)),
+        benchmark=count(plan, results, kept_back=kept_back(folder, plan), shard=kept_shard(folder)),
         path=folder / f"benchmark-regrade-{number}.json",
         graded=graded,
         changes=tuple(changes),

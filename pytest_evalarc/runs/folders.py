@@ -26,6 +26,15 @@ def summary_path(results: Path, batch: str) -> Path:
     return results / f"{batch}{SUMMARY_SUFFIX}"
 
 
+SHARD_SUFFIX = ".shard.json"
+"""After a batch's name, like that of a summary."""
+
+
+def shard_path(results: Path, batch: str) -> Path:
+    """Return where it is said which shard of a split batch lies in a folder of results."""
+    return results / f"{batch}{SHARD_SUFFIX}"
+
+
 def default_eval_root() -> Path:
     """Return the evaluation root that is used unless another is named: this user's own."""
     # Windows gives each user a temporary folder, and has no user ids.
@@ -133,20 +142,30 @@ class Folders:
 
         return any(psutil.pid_exists(pid) for pid in others)
 
-    def open_results(self, folder: Path) -> None:
-        """Make a folder of results, keep it out of version control, and point `latest` at it.
+    def make_results(self) -> None:
+        """Make the folder of results where there is none, and keep it out of version control.
 
         A folder that held something before is the user's, and is not hidden from git.
 
         Raises:
-            UsageError: The folder of results cannot be made.
+            UsageError: It cannot be made.
         """
         with _told(self.results, "--evalarc-results"):
             is_new = not self.results.exists() or not any(self.results.iterdir())
-            folder.mkdir(parents=True, exist_ok=True)
+            self.results.mkdir(parents=True, exist_ok=True)
             ignore = self.results / ".gitignore"
             if is_new and not ignore.exists():
                 write_atomic(ignore, b"*\n")
+
+    def open_results(self, folder: Path) -> None:
+        """Make a folder in the results, and point `latest` at it.
+
+        Raises:
+            UsageError: The folder of results cannot be made.
+        """
+        self.make_results()
+        with _told(self.results, "--evalarc-results"):
+            folder.mkdir(parents=True, exist_ok=True)
         _point(folder.parent / "latest", folder.name)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evalarc.counting.plan import planned_trials
+from pytest_evalarc.counting.shards import own_trials
 from pytest_evalarc.errors import SetupError, UsageError
 from pytest_evalarc.model.plain import SCHEMA_VERSION
 from pytest_evalarc.model.planned import PlannedTrial
@@ -48,6 +49,12 @@ class Plan:
     def treatment(self) -> str | None:
         """The treatment; None for a task that offers no plugin."""
         return treatment_name(self.task, self.request)
+
+    @cached_property
+    def own(self) -> frozenset[PlannedTrial]:
+        """The trials that are run here: all of them, unless this is one of several shards."""
+        own = own_trials(self.trials, self.request.shard, task=self.task.name, client=self.client)
+        return frozenset(own)
 
     @cached_property
     def document(self) -> PlanDoc:

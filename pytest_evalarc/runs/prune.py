@@ -14,7 +14,7 @@ from pytest_evalarc.model.audit import AuditPlan
 from pytest_evalarc.model.candidate import CandidatePlan
 from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.model.trial import PlanDoc
-from pytest_evalarc.runs.folders import Folders, require_own, summary_path
+from pytest_evalarc.runs.folders import Folders, require_own, shard_path, summary_path
 
 PLANS: tuple[type[PlanDoc | AuditPlan | CandidatePlan], ...] = (PlanDoc, AuditPlan, CandidatePlan)
 
@@ -69,7 +69,7 @@ def _is_work(path: Path) -> bool:
 def old_results(results: Path, *, keep: int, eval_root: Path) -> Found:
     """Return the batches of each task and client that are not among the newest.
 
-    The summary of a batch goes with the first of its folders: it is of all of them.
+    What lies beside the folders of a batch goes with the first of them: it is of all.
 
     Args:
         results: The folder of results.
@@ -99,8 +99,10 @@ def old_results(results: Path, *, keep: int, eval_root: Path) -> Found:
                 removable.append(path)
     if not seen:
         raise UsageError(f"--results {results}", "holds no batch", "name a folder of results")
-    summaries = {summary_path(results, path.name) for path in removable}
-    removable += sorted(path for path in summaries if path.is_file())
+    beside = {
+        place(results, path.name) for path in removable for place in (summary_path, shard_path)
+    }
+    removable += sorted(path for path in beside if path.is_file())
     return Found(tuple(removable), tuple(remarks))
 
 

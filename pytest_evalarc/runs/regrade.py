@@ -141,7 +141,7 @@ def run_regrade(
         SetupError: The task's toolchain is not there.
         InfrastructureError: The sandbox cannot be used.
     """
-    submission = _as_graded(read_kept(folder), result, folder)
+    submission = as_graded(read_kept(folder), result, folder)
     lab = batch.lab(task)
     grading = grade(task, submission, lab, outputs=folder / f"regrade-{number}")
     code = code_view(grading, fmt_step=lab.toolchain.fmt_step)
@@ -161,8 +161,17 @@ def run_regrade(
     )
 
 
-def _as_graded(submission: Submission, result: TrialResult, folder: Path) -> Submission:
-    """Refuse a submission whose manifest was exchanged together with its files."""
+def as_graded(submission: Submission, result: TrialResult, folder: Path) -> Submission:
+    """Return a kept submission, unless its manifest was exchanged together with its files.
+
+    Args:
+        submission: What is kept, as it was read back.
+        result: The trial that it is of.
+        folder: Where it lies.
+
+    Raises:
+        SubmissionError: It is not the one that was graded.
+    """
     known = set(_known_digests(result))
     if known and submission.sha256 not in known:
         raise SubmissionError(str(folder), "its submission is not the one that was graded")

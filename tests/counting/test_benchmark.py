@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from pytest_evalarc.counting.benchmark import count
 from pytest_evalarc.counting.plan import planned_trials
+from pytest_evalarc.counting.shards import own_trials
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.base import SCHEMA_VERSION, Cause
 from pytest_evalarc.model.benchmark import Benchmark
 from pytest_evalarc.model.isolation import TrialIsolation
-from pytest_evalarc.model.planned import Execution, Outcome
+from pytest_evalarc.model.planned import Execution, Outcome, Shard
 from pytest_evalarc.model.shown import Shown
 from pytest_evalarc.model.task import Deadlines, TaskRef
 from pytest_evalarc.model.transcript import Load, Usage
@@ -402,6 +403,35 @@ def test_a_trial_that_a_budget_kept_back_has_that_cause() -> None:
     # What was started before is counted as what it became.
     assert benchmark.configurations[WITHOUT].succeeded == 2
     assert benchmark.selection == "partial"
+
+
+def test_a_shard_counts_its_own_rounds_alone() -> None:
+    """Trials of other machines are no lost ones, and rates of a part decide nothing."""
+    plan = make_plan(4)
+    shard = Shard(number=1, of=2)
+    own = own_trials(plan.trials, shard, task=TASK.name, client=plan.client)
+    results = make_results(plan, without=[S, S, S, S], with_=[S, S, S, S])
+    mine = {trial.folder: results[trial.folder] for trial in own}
+
+    benchmark = count(plan, mine, shard=shard)
+
+    counted = benchmark.configurations[WITH]
+    assert (counted.planned, counted.cancelled, counted.succeeded) == (2, 0, 2)
+    assert (benchmark.selection, benchmark.shard) == ("partial", shard)
+    assert benchmark.delta is not None
+    assert benchmark.delta.verdict is None
+    with pytest.raises(DocumentError, match="the plan has no such trial"):
+        count(plan, results, shard=shard)
+
+
+def test_the_only_shard_is_the_whole_plan() -> None:
+    """A matrix of one job is asked like any other, and there is nothing to merge it with."""
+    plan = make_plan(2)
+    results = make_results(plan, without=[S, S], with_=[S, S])
+
+    benchmark = count(plan, results, shard=Shard(number=1, of=1))
+
+    assert benchmark.selection == "complete"
 
 
 def test_money_is_a_mean_with_its_own_count() -> None:

@@ -131,6 +131,11 @@ def test_a_gate_holds_only_where_every_condition_and_every_document_does() -> No
             "the trials are partial: not every planned one reached its end",
         ),
         (
+            "success_rate>=0",
+            [document("benchmark", selection="partial", shard={"number": 2, "of": 4})],
+            "the trials are those of shard 2/4: merge the shards, and ask then",
+        ),
+        (
             "mutation_score>=0",
             [document("audit", selection="partial", mutation_score=1.0)],
             "the audit is partial: not every control was graded",

@@ -24,6 +24,7 @@ import pytest_evalarc.plugin.reports
 import pytest_evalarc.plugin.rework
 import pytest_evalarc.plugin.running
 import pytest_evalarc.plugin.scheduling
+import pytest_evalarc.plugin.sharding
 import pytest_evalarc.plugin.terminal
 import pytest_evalarc.treatments.skills  # noqa: F401
 from tests.plugin.project import Project

@@ -46,6 +46,7 @@ SETTINGS = {
     "max-tokens": Set("5000", lambda evals, _: evals.request.max_tokens, 5000),
     "max-cost-usd": Set("2.50", lambda evals, _: evals.request.max_cost_usd, 2.5),
     "batch": Set("night", lambda evals, _: evals.folders.batch, "night"),
+    "shard": Set("2/4", lambda evals, _: str(evals.request.shard), "2/4"),
     "root": Set("r", lambda evals, root: evals.request.eval_root.relative_to(root), Path("r")),
     "results": Set("s", lambda evals, root: evals.folders.results.relative_to(root), Path("s")),
     "keep": Set(True, lambda evals, _: evals.request.keep, True),

@@ -149,10 +149,13 @@ def test_the_newest_batches_of_each_task_and_client_stay(tmp_path: Path, plan: P
     assert all(path.exists() for path in (oldest, old, new, other, audit))
 
 
-def test_the_summary_of_a_batch_goes_with_its_first_folder(tmp_path: Path, plan: Plan) -> None:
+@pytest.mark.parametrize("kind", ["summary", "shard"])
+def test_what_is_of_a_whole_batch_goes_with_its_first_folder(
+    kind: str, tmp_path: Path, plan: Plan
+) -> None:
     """It is of folders of which one is gone; what is left can be summed up again."""
     old, new = plan("y"), plan("x")
-    summaries = [tmp_path / "results" / f"{name}.summary.json" for name in ("x", "y", "z")]
+    summaries = [tmp_path / "results" / f"{name}.{kind}.json" for name in ("x", "y", "z")]
     for path in summaries:
         path.touch()
 

@@ -78,14 +78,14 @@ def annotation_lines(documents: Documents) -> Iterator[str]:
         *(_command("error", str(problem), title="not written") for problem in documents.problems),
         *(_audit_error(audit) for audit, _ in documents.audits if not audit.passed),
     ]
-    partial = [benchmark for benchmark, _ in documents.benchmarks if _is_partial(benchmark)]
+    short = [benchmark for benchmark, _ in documents.benchmarks if _falls_short(benchmark)]
     warnings = [
         _command(
             "warning",
             "A planned trial did not reach its end, so the rates of this batch are not compared.",
             title=f"{benchmark.task} with {benchmark.client}",
         )
-        for benchmark in partial
+        for benchmark in short
     ]
     yield from errors[:MOST_ANNOTATIONS]
     yield from warnings[:MOST_ANNOTATIONS]
@@ -132,8 +132,9 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _is_partial(benchmark: Benchmark) -> bool:
-    return benchmark.selection == "partial"
+def _falls_short(benchmark: Benchmark) -> bool:
+    """Whether a trial that was planned here did not reach its end; a shard alone is no defect."""
+    return any(counted.cancelled for counted in benchmark.configurations.values())
 
 
 def _audit_error(audit: Audit) -> str:

@@ -11,6 +11,7 @@ from pytest_evalarc.counting.audit import assess
 from pytest_evalarc.counting.benchmark import count_each
 from pytest_evalarc.counting.differences import ABSENT, differences
 from pytest_evalarc.counting.recount import require_agreement
+from pytest_evalarc.counting.shards import own_trials
 from pytest_evalarc.counting.summary import summarize_batch
 from pytest_evalarc.counting.validity import infrastructure_fault
 from pytest_evalarc.errors import DocumentError, EvalArcError
@@ -32,6 +33,7 @@ from pytest_evalarc.reporting.regrade import RegradeReport, read_regrade
 from pytest_evalarc.runs.budget import kept_back
 from pytest_evalarc.runs.folders import summary_path
 from pytest_evalarc.runs.regrade import numbers
+from pytest_evalarc.runs.shards import kept_shard
 
 COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.INCONCLUSIVE)
 """Where an eligible trial ends."""
@@ -230,20 +232,25 @@ class _Reader:
     def _trials(self, folder: Path) -> TrialsPart:
         plan = read_model(folder / "plan.json", PlanDoc)
         _require_place(folder, plan.task.name, plan.client, plan.batch)
-        planned = {entry.folder for entry in plan.trials}
+        shard = kept_shard(folder)
+        entries = own_trials(plan.trials, shard, task=plan.task.name, client=plan.client)
+        planned = {entry.folder for entry in entries}
         for path in sorted(folder.glob("trial-*")):
             if path.name not in planned:
                 self._stray(path)
         rows: dict[str, TrialRow] = {}
         before = len(self.problems)
         benchmark = count_each(
-            plan, self._results(folder, plan, rows), kept_back=kept_back(folder, plan)
+            plan,
+            self._results(folder, plan, entries, rows),
+            kept_back=kept_back(folder, plan),
+            shard=shard,
         )
         left_out = len(self.problems) - before
         if not left_out:
             self._compare(folder / "benchmark.json", benchmark)
         trials = tuple(
-            rows.get(entry.folder) or TrialRow(entry=entry, outcome=None) for entry in plan.trials
+            rows.get(entry.folder) or TrialRow(entry=entry, outcome=None) for entry in entries
         )
         return TrialsPart(
             plan=plan,
@@ -255,10 +262,14 @@ class _Reader:
         )
 
     def _results(
-        self, folder: Path, plan: PlanDoc, rows: dict[str, TrialRow]
+        self,
+        folder: Path,
+        plan: PlanDoc,
+        entries: Sequence[PlannedTrial],
+        rows: dict[str, TrialRow],
     ) -> Iterator[tuple[str, TrialResult]]:
         """Yield each result that can be trusted, and make its row: none is held afterwards."""
-        for entry in plan.trials:
+        for entry in entries:
             trial = folder / entry.folder
             for path in sorted(trial.glob("result*.json")):
                 if path.name != "result.json":

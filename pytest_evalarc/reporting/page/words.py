@@ -150,6 +150,8 @@ def _obstacle(
 ) -> str | None:
     """Return what forbids a comparison."""
     if benchmark.selection == "partial":
+        if benchmark.shard is not None and benchmark.shard.is_part:
+            return f"this is shard {benchmark.shard} of the plan: merge the shards first"
         missing = sum(each.cancelled for each in benchmark.configurations.values())
         return f"the selection is partial: {missing} planned trials never reached their end"
     if benchmark.delta is not None and benchmark.delta.reason is not None:

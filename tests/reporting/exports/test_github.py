@@ -6,6 +6,7 @@ import pytest
 
 from pytest_evalarc.errors import DocumentError
 from pytest_evalarc.model.benchmark import Benchmark
+from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.reporting.batch import Documents
 from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.reporting.exports.github import (
@@ -60,6 +61,20 @@ def test_a_partial_batch_is_a_warning(tmp_path: Path) -> None:
     (line,) = annotation_lines(partial)
 
     assert line.startswith("::warning title=tiny with oracle::A planned trial did not reach")
+
+
+def test_a_shard_whose_trials_all_ended_is_no_warning(tmp_path: Path) -> None:
+    """It is partial by design, and a matrix of jobs would be full of warnings."""
+    whole = benchmark_of(write_trials(tmp_path))
+    ended = {
+        name: counted.model_copy(update={"cancelled": 0})
+        for name, counted in whole.configurations.items()
+    }
+    shard = whole.model_copy(
+        update={"configurations": ended, "shard": Shard(number=1, of=2), "selection": "partial"}
+    )
+
+    assert list(annotation_lines(Documents(benchmarks=((shard, PATH),)))) == []
 
 
 def test_a_message_stays_one_command_whatever_it_holds() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.page.gather import Cell
@@ -47,6 +48,20 @@ def test_trials_that_different_models_answered_are_not_compared(tmp_path: Path) 
 
     assert found.word == "not compared"
     assert "not all answered by the same models" in found.sentence
+
+
+def test_a_shard_is_not_compared(tmp_path: Path) -> None:
+    """Its rates are those of some rounds, and the others may turn them around."""
+    batch = Batch(
+        tmp_path, with_={"succeeded": 9, "failed": 1}, without={"succeeded": 1, "failed": 9}
+    )
+    benchmark, _ = write_document(batch.folder)
+    shard = benchmark.model_copy(update={"selection": "partial", "shard": Shard(number=2, of=4)})
+
+    found = answer(shard)
+
+    assert found.word == "not compared"
+    assert "this is shard 2/4 of the plan: merge the shards first" in found.sentence
 
 
 def test_several_comparisons_come_with_a_warning(tmp_path: Path) -> None:
