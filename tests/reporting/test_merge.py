@@ -120,8 +120,13 @@ def problems(results: Path) -> tuple[EvalArcError, ...]:
     """Return what the report page of a folder of results would complain of."""
     folders = batch_folders(results, "b1")
     assert folders
-    clients = installed().clients.get
-    sources = Sources(clients=clients, task_of=lambda _: None, page_folder=results)
+    known = installed()
+    sources = Sources(
+        clients=known.clients.get,
+        task_of=lambda _: None,
+        packs=known.packs.get,
+        page_folder=results,
+    )
     return gather(folders, sources).problems
 
 
