@@ -200,7 +200,7 @@ class Active:
         """Turn pytest-timeout into a request to end the trial, which then is counted."""
         if self._session is None:
             return None
-        return self._session.timeouts.start(item, settings.timeout)
+        return self._session.timeouts.start(item, settings)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_timeout_cancel_timer(self, item: pytest.Item) -> bool | None:

@@ -18,6 +18,7 @@ from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import default_eval_root
+from pytest_evalarc.runs.parallel import MaxParallel, max_parallel
 from pytest_evalarc.runs.request import (
     AUDITS,
     CONFIGURATIONS,
@@ -64,6 +65,7 @@ def as_request(
         seeds=_seeds(options.texts("seeds")),
         max_tokens=_tokens(options.text("max-tokens")),
         max_cost_usd=_dollars(options.text("max-cost-usd")),
+        max_parallel=_max_parallel(options.text("max-parallel"), config.rootpath, registry),
         jobs=_jobs(),
     )
 
@@ -169,6 +171,13 @@ def _dollars(given: str | None) -> float | None:
             f"--evalarc-max-cost-usd {given!r}", "is no amount of US dollars", "give 12.50, say"
         )
     return float(given)
+
+
+def _max_parallel(given: str | None, root: Path, registry: Registry) -> MaxParallel:
+    if given is None:
+        return MaxParallel()
+    known = dict.fromkeys((*registry.clients.names, *_client_tables(root)))
+    return max_parallel(given, known=tuple(known))
 
 
 def _configuration(given: str) -> ConfigurationChoice:

@@ -15,6 +15,7 @@ from pytest_evalarc.files.strict import loads
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.model.plain import NAME_PATTERN
+from pytest_evalarc.runs.parallel import MaxParallel
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -80,6 +81,7 @@ class Request:
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     """What the batch may use up, over all its tasks and clients; None is without end."""
+    max_parallel: MaxParallel = field(default_factory=MaxParallel)
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
 
