@@ -222,10 +222,9 @@ class Active:
         has_evals = self._is_among_arguments() or self.options.are_trials_asked_for()
         if config.getoption("dist", "no") == "each" or not has_evals:
             return None
-        from pytest_evalarc.plugin.expectations import trials_by_id
-        from pytest_evalarc.plugin.scheduling import TrialScheduling
+        from pytest_evalarc.plugin.scheduling import Known, TrialScheduling
 
-        return TrialScheduling(config, log, lambda: trials_by_id(self.evals()))
+        return TrialScheduling(config, log, lambda: Known.of(self.evals()))
 
     def _is_among_arguments(self) -> bool:
         """Whether the tasks, or what they are in, are among what is to be collected."""

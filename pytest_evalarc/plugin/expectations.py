@@ -72,18 +72,22 @@ def trials_by_id(evals: EvalSession) -> Mapping[str, tuple[str, ...]]:
     """Return each trial asked for by its id, as the parts of its node's id."""
     if not evals.options.are_trials_asked_for():
         return {}
-    root = evals.request.project
     return {
         subject.id: (
-            Path(os.path.relpath(subject.folder / "task.toml", root)).as_posix(),
+            task_id(evals, subject.folder),
             trial.plan.client,
             trial.configuration,
             f"trial-{trial.number:03d}",
         )
-        for folder in _selected(evals)
+        for folder in selected_folders(evals)
         for subject in _trials_of(evals, folder)
         if (trial := subject.trial) is not None and not isinstance(trial, EvalArcError)
     }
+
+
+def task_id(evals: EvalSession, folder: Path) -> str:
+    """Return the node id of a task's file."""
+    return Path(os.path.relpath(folder / "task.toml", evals.request.project)).as_posix()
 
 
 def _parameter(metafunc: pytest.Metafunc, subject: _Subject, names: Sequence[str]) -> Any:
@@ -95,7 +99,7 @@ def _parameter(metafunc: pytest.Metafunc, subject: _Subject, names: Sequence[str
         and is_allowed(metafunc.config)
     ):
         deadlines = subject.trial.task.deadlines
-        allowed_s = deadlines.setup + deadlines.agent + deadlines.grading + GRACE_S
+        allowed_s = deadlines.trial + GRACE_S
         marks.append(pytest.mark.timeout(allowed_s))
     return pytest.param(*(values[name] for name in names), id=subject.id, marks=marks)
 
@@ -127,12 +131,12 @@ def _trials_of(evals: EvalSession, folder: Path) -> Iterator[_Subject]:
 
 
 def _folders(metafunc: pytest.Metafunc, evals: EvalSession) -> Iterator[Path]:
-    for folder in _selected(evals):
+    for folder in selected_folders(evals):
         if _is_marked(metafunc, "evalarc_task", folder.name):
             yield folder
 
 
-def _selected(evals: EvalSession) -> Iterator[Path]:
+def selected_folders(evals: EvalSession) -> Iterator[Path]:
     """Yield the folders of the tasks that the options select, invalid ones too: they are told."""
     for path in sorted(evals.request.tasks.glob("*/task.toml")):
         folder = path.parent
