@@ -155,13 +155,21 @@ def test_a_trial_runs_once_under_every_distribution(dist: str, project: Project)
 
 @needs_bwrap
 @pytest.mark.slow
-@pytest.mark.parametrize("restarts", [(), ("--max-worker-restart=0",)], ids=["restart", "none"])
+@pytest.mark.parametrize(
+    ("dist", "restarts"),
+    [
+        ("load", ()),
+        ("load", ("--max-worker-restart=0",)),
+        *((dist, ()) for dist in ("loadscope", "loadfile", "loadgroup", "worksteal")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "".join(value) or "restarts",
+)
 def test_a_worker_that_dies_costs_exactly_its_trial(
-    restarts: tuple[str, ...], project: Project
+    dist: str, restarts: tuple[str, ...], project: Project
 ) -> None:
     """What a kernel kills is cancelled with its cause, never run again, and fails the run."""
     session = project.pytest(
-        *("-n", "2", *restarts, "evals", "-m", "evalarc_trial", "-q"),
+        *("-n", "2", "--dist", dist, *restarts, "evals", "-m", "evalarc_trial", "-q"),
         *("--evalarc-client=fatal-once", "--evalarc-trials=2"),
     )
 
@@ -176,6 +184,28 @@ def test_a_worker_that_dies_costs_exactly_its_trial(
     assert [cause["kind"] for cause in causes] == ["worker_crash"]
     assert session.counts["failed"] == 1
     assert "crashed while running" in session.stdout
+    assert project.document("benchmark.json")["selection"] == "partial"
+    assert project.survivors() == []
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_a_worker_that_dies_beside_one_with_the_same_items_costs_one_trial(
+    project: Project,
+) -> None:
+    """Under `each` xdist itself schedules, and both workers ask for every trial."""
+    session = project.pytest(
+        *("-n", "2", "--dist", "each", "evals", "-m", "evalarc_trial", "-q"),
+        *("--evalarc-client=fatal-once", "--evalarc-trials=2"),
+    )
+
+    assert session.ret == pytest.ExitCode.TESTS_FAILED
+    assert sorted(project.starts()) == TRIALS
+    results = project.trial_results().values()
+    outcomes = Counter(result["outcome"] for result in results)
+    assert outcomes == {"succeeded": 3, "cancelled": 1}
+    causes = [result["cause"]["kind"] for result in results if result["cause"]]
+    assert causes == ["worker_crash"]
     assert project.document("benchmark.json")["selection"] == "partial"
     assert project.survivors() == []
 
