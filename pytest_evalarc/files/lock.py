@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,24 @@ def locked(path: Path, *, given_up: threading.Event | None = None) -> Iterator[N
     _acquire(lock, given_up)
     try:
         yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock of this path unless somebody does already; yield whether it is held now.
+
+    Args:
+        path: The lock file, in a folder that exists; never a file with content.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    with suppress(Timeout):
+        lock.acquire(timeout=0)
+    try:
+        yield lock.is_locked
     finally:
         lock.release()
 

@@ -35,6 +35,11 @@ class Deadlines:
     def __post_init__(self) -> None:
         require_positive(vars(self).values())
 
+    @property
+    def trial(self) -> float:
+        """What a whole trial may take."""
+        return self.setup + self.agent + self.grading
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:

@@ -226,7 +226,7 @@ class Active:
         """Turn pytest-timeout into a request to end the trial, which then is counted."""
         if self._session is None:
             return None
-        return self._session.timeouts.start(item, settings.timeout)
+        return self._session.timeouts.start(item, settings)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_timeout_cancel_timer(self, item: pytest.Item) -> bool | None:
@@ -254,10 +254,9 @@ class Active:
         has_evals = self._is_among_arguments() or self.options.are_trials_asked_for()
         if config.getoption("dist", "no") == "each" or not has_evals:
             return None
-        from pytest_evalarc.plugin.expectations import trials_by_id
-        from pytest_evalarc.plugin.scheduling import TrialScheduling
+        from pytest_evalarc.plugin.scheduling import Known, TrialScheduling
 
-        return TrialScheduling(config, log, lambda: trials_by_id(self.evals()))
+        return TrialScheduling(config, log, lambda: Known.of(self.evals()))
 
     def _is_among_arguments(self) -> bool:
         """Whether the tasks, or what they are in, are among what is to be collected."""

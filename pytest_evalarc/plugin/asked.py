@@ -19,6 +19,7 @@ from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
 from pytest_evalarc.runs.folders import default_eval_root
+from pytest_evalarc.runs.parallel import MaxParallel, max_parallel
 from pytest_evalarc.runs.request import (
     AUDITS,
     CONFIGURATIONS,
@@ -68,6 +69,7 @@ def as_request(
         max_tokens=_tokens(options.text("max-tokens")),
         max_cost_usd=_dollars(options.text("max-cost-usd")),
         shard=_shard(options.text("shard")),
+        max_parallel=_max_parallel(options.text("max-parallel"), config.rootpath, registry),
         jobs=_jobs(),
     )
 
@@ -187,6 +189,13 @@ def _shard(given: str | None) -> Shard | None:
             f"give K/N as 2/4, with K from 1 to N and N at most {MOST_SHARDS}",
         )
     return shard
+
+
+def _max_parallel(given: str | None, root: Path, registry: Registry) -> MaxParallel:
+    if given is None:
+        return MaxParallel()
+    known = dict.fromkeys((*registry.clients.names, *_client_tables(root)))
+    return max_parallel(given, known=tuple(known))
 
 
 def _configuration(given: str) -> ConfigurationChoice:

@@ -61,17 +61,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
-    """Start no more workers for `-n auto` than there are trials, where nothing else runs.
+    """Start no more workers for `-n auto` than they have work, where only evals run.
 
     It stands here because it is called before anything is configured.
     """
     workers = yield
-    tasks = _tasks_folder(config) if config.option.markexpr == "evalarc_trial" else None
+    tasks = _tasks_folder(config)
     if tasks is None:
         return workers
-    from pytest_evalarc.plugin.selection import most_trials
+    from pytest_evalarc.plugin.selection import most_groups
 
-    return min(workers, most_trials(tasks, Options(config)) or workers)
+    return min(workers, most_groups(config, tasks, Options(config)) or workers)
 
 
 def _tasks_folder(config: pytest.Config) -> Path | None:

@@ -72,10 +72,9 @@ def trials_by_id(evals: EvalSession) -> Mapping[str, tuple[str, ...]]:
     """Return each trial asked for by its id, as the parts of its node's id."""
     if not evals.options.are_trials_asked_for():
         return {}
-    root = evals.request.project
     return {
         subject.id: (
-            Path(os.path.relpath(subject.folder / "task.toml", root)).as_posix(),
+            task_id(evals, subject.folder),
             trial.plan.client,
             trial.configuration,
             f"trial-{trial.number:03d}",
@@ -84,6 +83,11 @@ def trials_by_id(evals: EvalSession) -> Mapping[str, tuple[str, ...]]:
         for subject in _trials_of(evals, folder)
         if (trial := subject.trial) is not None and not isinstance(trial, EvalArcError)
     }
+
+
+def task_id(evals: EvalSession, folder: Path) -> str:
+    """Return the node id of a task's file."""
+    return Path(os.path.relpath(folder / "task.toml", evals.request.project)).as_posix()
 
 
 def _parameter(metafunc: pytest.Metafunc, subject: _Subject, names: Sequence[str]) -> Any:
@@ -95,7 +99,7 @@ def _parameter(metafunc: pytest.Metafunc, subject: _Subject, names: Sequence[str
         and is_allowed(metafunc.config)
     ):
         deadlines = subject.trial.task.deadlines
-        allowed_s = deadlines.setup + deadlines.agent + deadlines.grading + GRACE_S
+        allowed_s = deadlines.trial + GRACE_S
         marks.append(pytest.mark.timeout(allowed_s))
     return pytest.param(*(values[name] for name in names), id=subject.id, marks=marks)
 

@@ -65,7 +65,7 @@ def _facts(handle: TrialHandle) -> dict[str, Any]:
     return {
         "name": f"{handle.task.name} {handle.plan.client} {handle.configuration} {handle.number}",
         "began": time.time(),
-        "deadline_s": deadlines.setup + deadlines.agent + deadlines.grading,
+        "deadline_s": deadlines.trial,
         "transcript": str(handle.folder / "transcript.jsonl"),
     }
 

@@ -228,7 +228,7 @@ def _configurations(client: Group, task: Task, plan: Plan) -> Iterator[Group]:
     deadlines = task.deadlines
     for configuration in plan.configurations:
         trials = Group.new(client, configuration, 1, partial(_trials, task=task, plan=plan))
-        allow(trials, deadlines.setup + deadlines.agent + deadlines.grading)
+        allow(trials, deadlines.trial)
         yield trials
 
 

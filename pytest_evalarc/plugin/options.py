@@ -53,6 +53,11 @@ OPTIONS = (
     Option(
         "max-cost-usd", "start no further round once the batch has cost so much", metavar="AMOUNT"
     ),
+    Option(
+        "max-parallel",
+        "run at most so many trials of each client at once: 4, or claude=4,codex=2",
+        metavar="N",
+    ),
     Option("batch", "name of the batch (default: time and a random suffix)", metavar="NAME"),
     Option(
         "shard",

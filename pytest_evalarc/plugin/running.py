@@ -38,6 +38,7 @@ from pytest_evalarc.runs.plan import (
 )
 from pytest_evalarc.runs.resume import require_same
 from pytest_evalarc.runs.shards import NAME, keep_shard
+from pytest_evalarc.runs.slots import LocalSlots, Place, Slots
 
 if TYPE_CHECKING:
     from pytest_evalarc.clients.protocol import Client
@@ -104,7 +105,6 @@ class Runs:
 
         self._check_plan(handle)
         self._keep_plan(handle.task, handle.plan)
-        self._skip_beyond_budget(handle)
         trial = self._trial(handle, sandbox)
         path = handle.folder / "result.json"
         ran: list[TrialResult] = []
@@ -124,6 +124,7 @@ class Runs:
                         trial.plan, handle.entry, trial.client, error, folder=handle.folder
                     ),
                     given_up=self._evals.timeouts.expired,
+                    turn=lambda: self._turn(handle),
                 )
         except TimedOut as error:
             # Another process runs it, and goes on.
@@ -137,6 +138,25 @@ class Runs:
             require_agreement(result, where=str(path))
         return result
 
+    @contextlib.contextmanager
+    def _turn(self, handle: TrialHandle) -> Iterator[None]:
+        """Wait until a trial may run, and hold what it may run with.
+
+        Its client's slot comes first: what the batch has used up is known once it is held.
+        """
+        entry = handle.entry
+        place = Place(handle.task.name, entry.round, entry.order)
+        with contextlib.ExitStack() as held:
+            with self._evals.timeouts.paused():
+                held.enter_context(self._slots.held(handle.plan.client, place))
+            self._skip_beyond_budget(handle)
+            yield
+
+    @cached_property
+    def _slots(self) -> Slots:
+        limits = self._evals.request.max_parallel
+        return LocalSlots(folders=self._evals.folders, limits=limits)
+
     def _announced(self, handle: TrialHandle) -> AbstractContextManager[None]:
         """Tell who looks on that a trial runs, where anybody asked to."""
         if not self._evals.options.flag("live"):
@@ -147,8 +167,6 @@ class Runs:
 
     def _skip_beyond_budget(self, handle: TrialHandle) -> None:
         """Skip what looks at a trial whose round the batch's budget keeps from being started."""
-        if (handle.folder / "result.json").exists():
-            return
         plan = handle.plan.document
         reason = self._budget.admit(handle.folder.parent, plan, handle.entry)
         if reason is not None:

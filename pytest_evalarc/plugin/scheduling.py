@@ -1,19 +1,28 @@
-"""Hand out work by trial: what belongs to one trial goes to one worker.
+"""Hand out work by trial: what belongs to one trial goes to one worker, and long trials first.
 
 Correctness never rests on this: a lock and a file see to it that a trial runs once wherever its
-items land. It only keeps workers from waiting for each other.
+items land. It only keeps workers from waiting for each other, and for a client's slot.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
+
+from pytest_evalarc.errors import EvalArcError
+from pytest_evalarc.plugin.expectations import selected_folders, task_id, trials_by_id
+from pytest_evalarc.runs.parallel import MaxParallel
+
+if TYPE_CHECKING:
+    from pytest_evalarc.plugin.session import EvalSession
 
 TRIAL_PARTS = 3
 """Client, configuration and trial follow the task file in a node id."""
@@ -21,8 +30,11 @@ AUDIT_PARTS = 2
 MOST_WORDS = 50
 """Parameters of more words are not searched for a trial, which would take long and saves little."""
 
+Group = str | tuple[str, ...]
+"""What is handed out together: an item by its id, or the parts of a trial's or a control's."""
 
-def group_of(nodeid: str) -> str | tuple[str, ...]:
+
+def group_of(nodeid: str) -> Group:
     """Return what a node id is handed out with: its trial, its control, or itself alone."""
     path, separator, rest = nodeid.partition("::")
     parts = rest.split("::")
@@ -51,6 +63,107 @@ def trial_in(nodeid: str, trials: Mapping[str, tuple[str, ...]]) -> tuple[str, .
     return next((trial for trial in found if trial is not None), None)
 
 
+def client_of(group: Group) -> str | None:
+    """Return the client that a group needs a slot of; None for all that is no trial."""
+    is_trial = not isinstance(group, str) and len(group) > TRIAL_PARTS
+    return group[1] if is_trial else None
+
+
+def longest_first(groups: Iterable[Group], lengths: Mapping[str, float]) -> list[Group]:
+    """Return groups with the tasks of long trials first, so that none of them is left for the end.
+
+    Args:
+        groups: In the order of collection, which stays as it is inside a task.
+        lengths: Seconds that a trial may take, by task file; what is in none has no trials, and
+            comes last: it fills what is left over.
+    """
+
+    def length(group: Group) -> float:
+        file = group.partition("::")[0] if isinstance(group, str) else group[0]
+        return lengths.get(file, 0.0)
+
+    return sorted(groups, key=length, reverse=True)
+
+
+class Known(NamedTuple):
+    """What the controller, which never collects, knows of the work."""
+
+    trials: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Each trial's group by its id in ordinary tests."""
+    lengths: Mapping[str, float] = MappingProxyType({})
+    """Seconds that a trial may take, by task file; of the tasks that have any."""
+    limits: MaxParallel = MaxParallel()
+
+    @classmethod
+    def of(cls, evals: EvalSession) -> Known:
+        """Return what is known of a session's work; nothing where trials are not what is run."""
+        if evals.work is not None:
+            return cls()
+        return cls(trials_by_id(evals), _lengths(evals), evals.request.max_parallel)
+
+
+def _lengths(evals: EvalSession) -> Mapping[str, float]:
+    if not _has_trials(evals):
+        return {}
+    found = {}
+    for folder in selected_folders(evals):
+        # What is wrong with a task is told by its validation.
+        with suppress(EvalArcError):
+            found[task_id(evals, folder)] = evals.task(folder).deadlines.trial
+    return found
+
+
+def _has_trials(evals: EvalSession) -> bool:
+    named = {path for _, path, _ in evals.node_ids_in_arguments()}
+    return evals.options.are_trials_asked_for() or any(evals.clients_for(path) for path in named)
+
+
+class Queue:
+    """What is still to be handed out, a lane for each client and one for all that needs none."""
+
+    def __init__(self, limits: MaxParallel) -> None:
+        """Take how many trials of each client may run at once."""
+        self._limits = limits
+        self._lanes: dict[str | None, deque[tuple[int, list[int]]]] = {}
+        self._numbers = itertools.count(1)
+        self._earlier = itertools.count(-1, -1)
+
+    def __len__(self) -> int:
+        """Return how many groups are left."""
+        return sum(map(len, self._lanes.values()))
+
+    def append(self, client: str | None, items: list[int]) -> None:
+        """Hand a group out after all others."""
+        self._lanes.setdefault(client, deque()).append((next(self._numbers), items))
+
+    def put_back(self, items: list[int]) -> None:
+        """Hand items out before all others; what they need has run."""
+        self._lanes.setdefault(None, deque()).appendleft((next(self._earlier), items))
+
+    def pop(self, running: Mapping[str, int]) -> list[int]:
+        """Return the first group that can run at once.
+
+        Where none can it is the first of all: a worker that knows no next item does not end the
+        one it is at.
+
+        Args:
+            running: How many trials of each client are handed out and have not run.
+
+        Raises:
+            IndexError: Nothing is left.
+        """
+        left = [client for client, lane in self._lanes.items() if lane]
+        if not left:
+            raise IndexError("nothing is left to hand out")
+        at_once = [client for client in left if self._has_slot(client, running)]
+        client = min(at_once or left, key=lambda client: self._lanes[client][0][0])
+        return self._lanes[client].popleft()[1]
+
+    def _has_slot(self, client: str | None, running: Mapping[str, int]) -> bool:
+        most = self._limits.of(client) if client is not None else None
+        return client is None or most is None or running.get(client, 0) < most
+
+
 class TrialScheduling:
     """A scheduler of pytest-xdist that hands out one group at a time."""
 
@@ -58,14 +171,16 @@ class TrialScheduling:
         self,
         config: pytest.Config,
         log: Any,  # noqa: ARG002 - what xdist hands to every scheduler.
-        trials: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
+        known: Callable[[], Known] = Known,
     ) -> None:
-        """Take what returns each trial's group by its id in ordinary tests."""
-        self._trials = trials
+        """Take what returns all that is known of the work."""
+        self._known = known
         self.config = config
         self.numnodes = len(parse_tx_spec_config(config))
         self.collection: list[str] | None = None
-        self._queue: deque[list[int]] = deque()
+        self._queue = Queue(MaxParallel())
+        self._starts: dict[int, str] = {}
+        """The client of each trial by the item that runs it: the first one handed out."""
         self._pending: dict[Any, list[int]] = {}
         self._collections: dict[Any, list[str]] = {}
 
@@ -108,7 +223,7 @@ class TrialScheduling:
     def mark_test_pending(self, item: str) -> None:
         """Put an item back in the queue."""
         if self.collection is not None:
-            self._queue.appendleft([self.collection.index(item)])
+            self._queue.put_back([self.collection.index(item)])
         for node in self.nodes:
             self._feed(node)
 
@@ -125,7 +240,7 @@ class TrialScheduling:
             return None
         crashed, *rest = pending
         if rest:
-            self._queue.appendleft(rest)
+            self._queue.put_back(rest)
         for other in self.nodes:
             self._feed(other)
         return self.collection[crashed]
@@ -154,20 +269,30 @@ class TrialScheduling:
                 self.config.hook.pytest_collectreport(report=report)
                 return False
         self.collection = collection
-        trials = self._trials()
-        groups: dict[str | tuple[str, ...], list[int]] = {}
+        trials, lengths, limits = self._known()
+        groups: dict[Group, list[int]] = {}
         for index, nodeid in enumerate(collection):
             group = (trial_in(nodeid, trials) if trials else None) or group_of(nodeid)
             groups.setdefault(group, []).append(index)
-        self._queue.extend(groups.values())
+        self._queue = Queue(limits)
+        for group in longest_first(groups, lengths):
+            client = client_of(group)
+            self._queue.append(client, groups[group])
+            if client is not None:
+                self._starts[groups[group][0]] = client
         return True
+
+    def _running(self) -> Counter[str]:
+        """Return how many trials of each client are handed out and have not run."""
+        handed_out = itertools.chain.from_iterable(self._pending.values())
+        return Counter(self._starts[item] for item in handed_out if item in self._starts)
 
     def _feed(self, node: Any, want: int = 2) -> None:
         if node.shutting_down or node not in self._collections:
             return
         pending = self._pending[node]
         while self._queue and len(pending) < want:
-            group = self._queue.popleft()
+            group = self._queue.pop(self._running())
             pending.extend(group)
             node.send_runtest_some(group)
         if not self._queue and want > 1:

@@ -6,6 +6,7 @@ import fnmatch
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,27 +59,89 @@ def _matching(
 
 
 def _tags(path: Path) -> Sequence[str]:
-    """Return a task's tags; none of a file that is wrong, which its validation tells."""
-    import tomllib
-
-    try:
-        tags = tomllib.loads(path.read_text("utf-8-sig")).get("tags", [])
-    except (OSError, ValueError, RecursionError):
-        return ()
+    """Return a task's tags."""
+    tags = _written(path).get("tags", [])
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else ()
 
 
-def most_trials(tasks: Path, options: Options) -> int | None:
-    """Return a bound of the trials that are asked for, without looking into any task.
+def _written(path: Path) -> Mapping[str, Any]:
+    """Return what a task file says; nothing of one that is wrong, which its validation tells."""
+    import tomllib
 
-    None when the options are wrong, which is told elsewhere.
+    try:
+        return tomllib.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def most_groups(config: pytest.Config, tasks: Path, options: Options) -> int | None:
+    """Return a bound of the pieces of work that workers can be handed: trials and controls.
+
+    Args:
+        config: Not configured yet; no task has been loaded.
+        tasks: The folder of tasks.
+        options: Those of the session.
+
+    Returns:
+        None where other tests may run as well, or where only loading the tasks would tell.
+
+    Raises:
+        pytest.UsageError: A name or a tag selects nothing.
     """
-    files = selected_tasks(tasks, options) or list(tasks.glob("*/task.toml"))
+    if options.was_given("submission") or options.was_given("regrade"):
+        return None
+    files = _files_collected(config, tasks, options)
+    if config.option.markexpr in ("evalarc_trial", "evalarc_audit"):
+        files = list(tasks.glob("*/task.toml")) if files is None else files
+        is_audit = config.option.markexpr == "evalarc_audit"
+        return _most_controls(files) if is_audit else _most_trials(config, files, options)
+    if files is None:
+        return None
+    if options.flag("check-tasks"):
+        return len(files)
+    controls, trials = _most_controls(files), _most_trials(config, files, options)
+    return None if controls is None or trials is None else len(files) + controls + trials
+
+
+def _files_collected(config: pytest.Config, tasks: Path, options: Options) -> Sequence[Path] | None:
+    """Return the task files that are collected; None when anything else is as well."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        selected = selected_tasks(tasks, options)
+        if selected is not None:
+            return selected
+    paths = [options.argument_path(argument) for argument in config.args]
+    if not all(path == tasks or tasks in path.parents for path in paths):
+        return None
+    return [
+        file
+        for file in tasks.glob("*/task.toml")
+        if any(path in (tasks, file.parent) or file.parent in path.parents for path in paths)
+    ]
+
+
+def _most_controls(files: Sequence[Path]) -> int | None:
+    """Return a bound of the controls of tasks; None when a pack has some."""
+    controls = 0
+    for file in files:
+        written = _written(file)
+        if "pack" in written:
+            return None
+        mutants = written.get("mutants", [])
+        controls += 2 + (len(mutants) if isinstance(mutants, list) else 0)
+    return controls
+
+
+def _most_trials(config: pytest.Config, files: Sequence[Path], options: Options) -> int | None:
+    """Return a bound of the trials of tasks; None when the options are wrong, as told elsewhere."""
+    node_ids = sum("::" in argument for argument in config.args)
+    if not options.are_trials_asked_for() and not node_ids:
+        return 0
     trials = options.text("trials") or "1"
     if not trials.isascii() or not trials.isdigit():
         return None
     is_both = (options.text("configuration") or "both") == "both"
-    clients = len(set(options.texts("client"))) or 1
+    # A node id may name a client of its own.
+    clients = max(len(set(options.texts("client"))), node_ids, 1)
     rounds = int(trials)
     _, slash, shards = (options.text("shard") or "").partition("/")
     if slash and shards.isascii() and shards.isdigit() and int(shards):

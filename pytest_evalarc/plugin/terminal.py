@@ -248,7 +248,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     worst_s = 0.0
     for (task, client), plan in plans.items():
         deadlines = plan.task.deadlines
-        each_s = deadlines.setup + deadlines.agent + deadlines.grading
+        each_s = deadlines.trial
         chosen = [handle.entry for handle in handles if handle.plan is plan]
         worst_s += each_s * len(chosen)
         order = ", ".join(f"{entry.configuration} {entry.trial}" for entry in chosen[:8])

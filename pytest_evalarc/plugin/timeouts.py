@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,8 +14,27 @@ GRACE_S = 60.0
 """What an item may take beyond the sum of its deadlines before pytest-timeout may end it."""
 
 
+LEAST_S = 0.001
+"""A timer of no seconds is none."""
+
+
 class TimedOut(KeyboardInterrupt):
     """What ran was ended by an item's timer, and not by the user."""
+
+
+class _Clock(NamedTuple):
+    """What an item's timer was set to, and when, in seconds on the monotonic clock."""
+
+    item: pytest.Item
+    settings: Any
+    """Those of pytest-timeout, which has no type for them."""
+    started_s: float
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that the item may still take."""
+        until_s: float = self.started_s + self.settings.timeout
+        return max(until_s - time.monotonic(), LEAST_S)
 
 
 class Timeouts:
@@ -27,11 +48,14 @@ class Timeouts:
         self.expired = threading.Event()
         self._timeout_s = 0.0
         self._timers: dict[str, threading.Timer] = {}
+        self._clock: _Clock | None = None
 
-    def start(self, item: pytest.Item, timeout_s: float) -> bool | None:
+    def start(self, item: pytest.Item, settings: Any) -> bool | None:
         """Start the timer of an eval item; None leaves any other item to pytest-timeout."""
         from pytest_evalarc.plugin.nodes import EvalItem
 
+        self._clock = _Clock(item, settings, time.monotonic())
+        timeout_s: float = settings.timeout
         if not isinstance(item, EvalItem):
             return None
         self._timeout_s = timeout_s
@@ -43,12 +67,29 @@ class Timeouts:
 
     def stop(self, item: pytest.Item) -> bool | None:
         """Take the timer of an eval item back."""
+        self._clock = None
         timer = self._timers.pop(item.nodeid, None)
         if timer is None:
             return None
         timer.cancel()
         self.expired.clear()
         return True
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let no time of the running item pass, be its timer ours or pytest-timeout's own."""
+        clock, told_s = self._clock, self._timeout_s
+        if clock is None:
+            yield
+            return
+        hook, left_s = clock.item.ihook, clock.left_s
+        hook.pytest_timeout_cancel_timer(item=clock.item)
+        try:
+            yield
+        finally:
+            settings = clock.settings._replace(timeout=left_s)
+            hook.pytest_timeout_set_timer(item=clock.item, settings=settings)
+            self._timeout_s = told_s
 
     @contextmanager
     def told(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ def once(
     *,
     lost: Callable[[BaseException | None], M] | None = None,
     given_up: threading.Event | None = None,
+    turn: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> M:
     """Return the document at a path, producing it first if it is not there.
 
@@ -38,6 +39,8 @@ def once(
             off, by the exception given, or by the death of a process (None). Without it, what was
             cut off is simply produced again.
         given_up: Set when there is no more time to wait for another asker.
+        turn: Waits until it may be produced, and is held meanwhile. Whatever it raises leaves the
+            document as never begun.
 
     Raises:
         DocumentError: The document that is there cannot be read, and then it is never
@@ -54,10 +57,13 @@ def once(
         if path.exists():
             return read_model(path, model)
         if lost is None:
+            held.enter_context(turn())
             document = produce()
             with _told(path):
                 write_model(path, document)
             return document
+        if not _begun(path).exists():
+            held.enter_context(turn())
         return _at_most_once(path, produce, lost)
 
 
@@ -65,7 +71,7 @@ def _at_most_once(
     path: Path, produce: Callable[[], M], lost: Callable[[BaseException | None], M]
 ) -> M:
     """Produce a document behind a mark that outlives this process, so nobody does it again."""
-    begun = path.with_name(f".{path.name}.begun")
+    begun = _begun(path)
     died = begun.exists()
     if not died:
         with _told(begun):
@@ -83,6 +89,10 @@ def _at_most_once(
         raise
     begun.unlink(missing_ok=True)
     return document
+
+
+def _begun(path: Path) -> Path:
+    return path.with_name(f".{path.name}.begun")
 
 
 @contextlib.contextmanager

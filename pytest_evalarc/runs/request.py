@@ -16,6 +16,7 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.model.planned import Shard
+from pytest_evalarc.runs.parallel import MaxParallel
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -83,6 +84,7 @@ class Request:
     """What the batch may use up, over all its tasks and clients; None is without end."""
     shard: Shard | None = None
     """The part of the plan that is run here; None is all of it."""
+    max_parallel: MaxParallel = field(default_factory=MaxParallel)
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
 

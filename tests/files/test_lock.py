@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evalarc.files.lock import GivenUp, locked
+from pytest_evalarc.files.lock import GivenUp, locked, locked_if_free
 
 
 def test_threads_of_one_process_exclude_each_other(tmp_path: Path) -> None:
@@ -84,3 +84,17 @@ def test_a_waiter_can_give_up(tmp_path: Path) -> None:
 
     with locked(tmp_path / "lock", given_up=given_up):
         pass
+
+
+def test_a_lock_may_be_tried(tmp_path: Path) -> None:
+    """Whoever has another one to try does not wait for this one."""
+    path = tmp_path / "lock"
+
+    def is_free() -> bool:
+        with locked_if_free(path) as is_held:
+            return is_held
+
+    with locked_if_free(path) as first, ThreadPoolExecutor(1) as pool:
+        meanwhile = (is_free(), pool.submit(is_free).result())
+
+    assert (first, *meanwhile, is_free()) == (True, False, False, True)

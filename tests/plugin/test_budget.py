@@ -88,6 +88,21 @@ def test_workers_keep_one_budget(spending: Project) -> None:
         assert counted["causes"]["cancelled"] == {"budget": 8 - counted["succeeded"]}
 
 
+def test_a_budget_is_looked_at_once_a_slot_is_free(spending: Project) -> None:
+    """What waits for a slot has used nothing yet: it must not be let in before it may run."""
+    session = spending.pytest(
+        *(*SPENDER, "--evalarc-trials=8", "--evalarc-max-tokens=200", "-n3"),
+        "--evalarc-max-parallel=spender=1",
+    )
+
+    assert session.ret == 0, session.stdout
+    assert sorted(spending.starts()) == ["trial-1-with-skills", "trial-1-without-skills"]
+    assert causes(spending) == {
+        "without-skills": {"budget": 7},
+        "with-skills": {"budget": 7},
+    }
+
+
 def test_money_is_a_budget_for_a_client_that_tells_it(
     spending: Project, pytester: pytest.Pytester
 ) -> None:

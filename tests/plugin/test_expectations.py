@@ -236,9 +236,9 @@ def test_a_test_goes_to_the_worker_of_its_trial(nodeid: str, trial: object) -> N
 
 @pytest.mark.parametrize(
     ("arguments", "workers"),
-    [(("-m", "evalarc_trial"), 2), ((), 3)],
+    [(("-m", "evalarc_trial"), 2), (("evals/tasks", "--evalarc-check-tasks"), 1), ((), 3)],
 )
-def test_no_more_workers_start_by_themselves_than_there_are_trials(
+def test_no_more_workers_start_by_themselves_than_have_work(
     project: Project, arguments: tuple[str, ...], workers: int
 ) -> None:
     """A worker costs a start and has nothing to do; one that does unit tests is wanted."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pytest_timeout import Settings
 
+from pytest_evalarc.plugin.timeouts import Timeouts
 from tests.needs import needs_bwrap
 from tests.plugin.project import TASK_ID, Project
 
@@ -126,3 +130,76 @@ def test_waiting_for_another_process_can_be_interrupted(project: Project) -> Non
     assert still_running
     assert waiter.returncode == pytest.ExitCode.INTERRUPTED
     assert len(project.starts()) == 1
+
+
+TIMERS = """
+import signal, threading, time
+from contextlib import contextmanager
+from shell import *
+from pytest_evalarc.runs.slots import LocalSlots
+
+def tell(when):
+    timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+    left = [timer.interval for timer in timers if not timer.finished.is_set()]
+    left += [seconds for seconds in signal.getitimer(signal.ITIMER_REAL) if seconds]
+    print(when, *(round(seconds, -2) for seconds in left))
+
+@contextmanager
+def held(self, client, place):
+    tell("while it waits:")
+    yield
+
+LocalSlots.held = held
+
+def pytest_evalarc_clients():
+    script = SCRIPTS["good"]
+    before = lambda: tell("while it runs:")
+    return {"telling": lambda: ShellClient(name="telling", script=script, before=before)}
+"""
+
+
+@pytest.mark.parametrize("method", ["signal", "thread"])
+@pytest.mark.parametrize("asker", ["item", "test"])
+def test_no_time_of_an_item_passes_while_its_trial_waits_for_a_slot(
+    project: Project, asker: str, method: str
+) -> None:
+    """How long others take is no matter of this trial's, whichever kind of test asks for it."""
+    project.write("conftest.py", TIMERS)
+    project.write("evals/test_own.py", "def test_own(evalarc_trial): evalarc_trial.result\n")
+    asked = TASK_ID if asker == "item" else "evals/test_own.py"
+
+    session = project.pytest(
+        *(asked, "--evalarc-client=telling", "--evalarc-configuration=with", "-s"),
+        *("-m", "not evalarc_audit", "--timeout=600", f"--timeout-method={method}"),
+    )
+
+    assert session.ret == 0
+    told = re.findall(r"while it (\w+): ?(.*)", session.stdout)
+    assert told == [("waits", ""), ("runs", "600.0")]
+
+
+def test_what_was_left_of_a_timeout_is_left_after_the_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What had passed before counts, and what passed meanwhile does not."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("pytest_evalarc.plugin.timeouts.time", clock)
+    timeouts = Timeouts()
+    hook = SimpleNamespace(
+        pytest_timeout_cancel_timer=timeouts.stop,
+        pytest_timeout_set_timer=timeouts.start,
+    )
+    item: Any = SimpleNamespace(ihook=hook, nodeid="test_own")
+    left = []
+    timeouts.start(item, Settings(60, "thread", False, False))
+
+    for worked_s, waited_s in ((10, 900), (20, 0), (29.5, 900), (31, 900)):
+        now[0] += worked_s
+        with timeouts.paused():
+            now[0] += waited_s
+        assert timeouts._clock is not None
+        left.append(timeouts._clock.settings.timeout)
+
+    # A timer of nothing would be none, so what is used up is used up at once.
+    assert left == [50, 30, 0.5, 0.001]

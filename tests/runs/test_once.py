@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,51 @@ def test_an_error_of_what_is_produced_stays_what_it_is(path: Path) -> None:
         once(path, Cause, raises(OSError(28, "No space left on device")))
 
     assert not isinstance(caught.value, DocumentError)
+
+
+@pytest.mark.parametrize("settles", [None, lost], ids=["again", "at-most-once"])
+def test_a_document_waits_for_its_turn_before_it_is_begun(
+    settles: Callable[[BaseException | None], Cause] | None, path: Path
+) -> None:
+    """Who is interrupted while it waits has begun nothing, so it can be done later."""
+
+    @contextlib.contextmanager
+    def ended() -> Iterator[None]:
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        once(path, Cause, never, lost=settles, turn=ended)
+    left = left_in(path)
+
+    held: list[str] = []
+
+    @contextlib.contextmanager
+    def turn() -> Iterator[None]:
+        held.append("from")
+        yield
+        assert path.exists()
+        held.append("to")
+
+    def produce() -> Cause:
+        held.append("produced")
+        return MADE
+
+    assert left == []
+    assert once(path, Cause, produce, lost=settles, turn=turn) == MADE
+    assert once(path, Cause, never, lost=settles, turn=ended) == MADE
+    assert held == ["from", "produced", "to"]
+
+
+def test_what_is_lost_waits_for_no_turn(path: Path) -> None:
+    """It only needs to be written down."""
+
+    @contextlib.contextmanager
+    def turn() -> Iterator[None]:
+        raise AssertionError("it waited")
+        yield
+
+    path.parent.mkdir()
+    path.with_name(f".{path.name}.begun").touch()
+
+    assert once(path, Cause, never, lost=lost, turn=turn) == lost(None)
