@@ -17,7 +17,7 @@ from pytest_evalarc.model.controls import AuditMode
 from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
-from pytest_evalarc.runs.folders import default_eval_root
+from pytest_evalarc.runs.folders import default_eval_root, gradings_folder
 from pytest_evalarc.runs.request import (
     AUDITS,
     CONFIGURATIONS,
@@ -64,6 +64,7 @@ def as_request(
         seeds=_seeds(options.texts("seeds")),
         max_tokens=_tokens(options.text("max-tokens")),
         max_cost_usd=_dollars(options.text("max-cost-usd")),
+        cache=_real(gradings_folder()) if options.flag("cache") else None,
         jobs=_jobs(),
     )
 

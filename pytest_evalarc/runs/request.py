@@ -80,6 +80,8 @@ class Request:
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     """What the batch may use up, over all its tasks and clients; None is without end."""
+    cache: Path | None = None
+    """Folder of gradings that may stand for later ones; None: each is made anew."""
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
 

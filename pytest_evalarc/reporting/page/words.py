@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evalarc.model.audit import Audit
+from pytest_evalarc.model.audit import Audit, Evaluation
 from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark
 from pytest_evalarc.model.interval import Interval
+from pytest_evalarc.reporting.cached import cached_of_audit, cached_sentence
 from pytest_evalarc.reporting.page.gather import TrialsPart
 from pytest_evalarc.reporting.page.trial import UNKNOWN
 
@@ -74,6 +75,17 @@ def answer(benchmark: Benchmark) -> Answer:
     sure = f"its {bounds} leaves out 0"
     sentence = f"{place}: {benchmark.treatment} {word}. {measured}; {sure}."
     return Answer(word=word, sentence=sentence)
+
+
+def cached_controls(audit: Audit) -> str:
+    """Return how many gradings of an audit come from the cache, as a sentence; empty for none."""
+    found = cached_of_audit(audit)
+    return f"{found}; their seconds are of when they were made." if found.cached else ""
+
+
+def cached_evaluation(evaluation: Evaluation) -> str:
+    """Return where an evaluation's grading comes from, as a sentence; empty when made anew."""
+    return cached_sentence(evaluation.cached)
 
 
 def _succeeded(counted: ConfigurationBenchmark) -> str:
