@@ -10,7 +10,8 @@ import pytest
 
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.grading import lab
-from tests.needs import needs_bwrap
+from pytest_evalarc.packs.support_routing.pack import SupportRouting
+from tests.needs import needs, needs_bwrap
 from tests.plugin.project import TASK_ID, Project, Session
 
 pytestmark = [pytest.mark.slow, needs_bwrap]
@@ -193,6 +194,34 @@ def test_two_sessions_at_once_leave_whole_entries(project: Project) -> None:
     assert [path for path in project.cache_home.rglob(".*") if path.is_file()] == []
 
 
+@pytest.mark.parametrize("language", ["python", pytest.param("javascript", marks=needs("node"))])
+def test_a_pack_is_not_put_to_the_same_candidate_twice(project: Project, language: str) -> None:
+    """Its cases are the same for the same seed, and another seed asks others."""
+    file = "evals/tasks/support/task.toml"
+    project.write(
+        file,
+        'kind = "capability"\n[pack]\nname = "support-routing"\nseeds = [17]\n'
+        f'language = "{language}"\n[deadlines]\ncheck = 60\n',
+    )
+    mutants = len(SupportRouting.info.mutants)
+    whole = mutants + 2
+
+    def run(batch: str, *more: str) -> Session:
+        options = ("-k", "audit", "-q", "--evalarc-cache", "--evalarc-audit=fast")
+        return project.pytest(file, *options, f"--evalarc-batch={batch}", *more)
+
+    first, second = run("b1"), run("b2")
+    other = run("b3", "--evalarc-seeds=18")
+
+    assert (first.ret, second.ret, other.ret) == (0, 0, 0), first.stdout + other.stdout
+    assert f"0 of {whole} gradings from the cache" in first.stdout
+    assert f"{whole} of {whole} gradings from the cache" in second.stdout
+    assert f"0 of {whole} gradings from the cache" in other.stdout
+    one, two, _ = project.documents("audit.json").values()
+    assert without_cached(one) == without_cached(two)
+    assert (two["mutation_score"], two["killed"]) == (1.0, mutants)
+
+
 def test_trials_candidates_and_re_gradings_use_it_too(
     project: Project, pytester: pytest.Pytester
 ) -> None:
@@ -228,6 +257,22 @@ def test_the_page_says_what_was_not_graded_for_it(
     sentence = "5 of 5 gradings from the cache; their seconds are of when they were made."
     assert sentence in (project.root / "second.html").read_text("utf-8")
     assert "from the cache" not in (project.root / "first.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "what", [("--evalarc-client=oracle", "-k", "trial"), ("--evalarc-submission=mine",)]
+)
+def test_the_page_says_when_a_trial_or_candidate_was_graded(
+    project: Project, pytester: pytest.Pytester, what: tuple[str, ...]
+) -> None:
+    """Its seconds are those of another session."""
+    project.write("mine/src/greeting", "hello world\n")
+    for batch in ("b1", "b2"):
+        options = ("--evalarc-cache", f"--evalarc-batch={batch}", f"--evalarc-html={batch}.html")
+        project.inline(pytester, "-q", "--evalarc-task=hello", *what, *options)
+
+    pages = [(project.root / f"{batch}.html").read_text("utf-8") for batch in ("b1", "b2")]
+    assert ["From the cache of gradings, made 2" in page for page in pages] == [False, True]
 
 
 @pytest.mark.parametrize("option", ["--evalarc-trust-local", "--evalarc-exploratory"])
