@@ -40,10 +40,18 @@ def gradings_folder(environ: Mapping[str, str] = os.environ) -> Path:
     Source: XDG Base Directory Specification 0.8, which has a relative path ignored.
     """
     named = Path(environ.get("XDG_CACHE_HOME", ""))
-    if not named.is_absolute():
+    caches = named if named.is_absolute() else _own_caches()
+    return caches / "pytest-evalarc" / "gradings"
+
+
+def _own_caches() -> Path:
+    try:
         home = Path.home()
-        named = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return named / "pytest-evalarc" / "gradings"
+    except RuntimeError:
+        # A user that no list of users knows, as in a container, has no home.
+        root = default_eval_root()
+        return root.with_name(f"{root.name}-cache")
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
 def open_gradings(folder: Path) -> None:
