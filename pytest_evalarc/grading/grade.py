@@ -6,9 +6,8 @@ import contextlib
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import JsonValue
 from pytest_evalarc.errors import EvalArcError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.cache import (
     GradingCache,
     output_path,
@@ -225,14 +225,28 @@ def _remembered(
         if outputs is not None:
             write_outputs(entry.outputs, outputs)
         return entry.grading
-    with ExitStack() as opened:
-        printed = outputs or opened.enter_context(scratch(lab.work, "printed"))
+    with _printed(outputs, lab.work) as printed:
         grading = _made(task, submission, lab, facts, outputs=printed, scope=scope)
         with contextlib.suppress(EvalArcError, OSError):
             # Should anything have been edited meanwhile, nobody knows which of both was graded.
             if before is not None and key(_facts(task, submission, lab)) == before:
                 cache.store(before, grading, read_outputs(grading, printed))
     return grading
+
+
+@contextlib.contextmanager
+def _printed(outputs: Path | None, work: Path) -> Iterator[Path]:
+    """Give the folder for what is printed, or one that is taken away again; it is made later."""
+    if outputs is not None:
+        yield outputs
+        return
+    folder = work / f"printed-{secrets.token_hex(8)}"
+    try:
+        yield folder
+    finally:
+        # What resists goes with the batch's working folder.
+        with contextlib.suppress(OSError):
+            remove_tree(folder)
 
 
 def _made(
