@@ -21,6 +21,7 @@ from pytest_evalarc import hookspecs
 from pytest_evalarc.clients.embedded.client import Embedded
 from pytest_evalarc.clients.protocol import Client, Plays
 from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.grading.judges import Judges
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy
 from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
@@ -170,7 +171,8 @@ class Plain:
         shutil.copy(SCRIPTS / "channel.py", folder)
 
     def tools(self, folder: Path) -> Tools:
-        return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),))
+        judges = Judges(staged=(folder / "check.py", folder / "channel.py"), host=(base_python(),))
+        return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),), judges=judges)
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         return ()

@@ -83,6 +83,9 @@ def _parser() -> _Parser:
     remove.add_argument(
         "--keep", type=int, metavar="N", help="batches of each task and client that stay"
     )
+    remove.add_argument(
+        "--cache", type=int, metavar="MIB", help="remove the oldest kept gradings beyond this size"
+    )
     remove.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     remove.set_defaults(run=_prune)
     _add_tasks(commands)
@@ -387,7 +390,13 @@ def _summary(parsed: argparse.Namespace) -> int:
 def _prune(parsed: argparse.Namespace) -> int:
     from pytest_evalarc.cli.prune import prune
 
-    return prune(root=parsed.root, results=parsed.results, keep=parsed.keep, dry_run=parsed.dry_run)
+    return prune(
+        root=parsed.root,
+        results=parsed.results,
+        keep=parsed.keep,
+        cache_mib=parsed.cache,
+        dry_run=parsed.dry_run,
+    )
 
 
 def _tasks(parsed: argparse.Namespace) -> int:

@@ -240,6 +240,7 @@ def _grading(evaluation: Evaluation) -> Grading:
         isolation=evaluation.isolation,
         runtime=evaluation.runtime,
         wall_time_s=evaluation.evaluation_seconds,
+        cached=evaluation.cached,
     )
 
 

@@ -74,6 +74,7 @@ def evaluate(
         edits_outside_editable=grading.edits_outside_editable,
         isolation=grading.isolation,
         evaluation_seconds=grading.wall_time_s,
+        cached=grading.cached,
     )
 
 

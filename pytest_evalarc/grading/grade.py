@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,14 @@ from pydantic import JsonValue
 from pytest_evalarc.errors import EvalArcError, SubmissionError
 from pytest_evalarc.files.atomic import write_atomic
 from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.cache import (
+    GradingCache,
+    output_path,
+    read_outputs,
+    write_outputs,
+)
+from pytest_evalarc.grading.cache_key import grading_key
 from pytest_evalarc.grading.cases import declared_cases, pack_rows, session_runtime
 from pytest_evalarc.grading.lab import (
     Cancelled,
@@ -143,9 +152,8 @@ class Session:
             raise KeyboardInterrupt
         said = complaints.data()
         if self._outputs is not None and said:
-            write_atomic(
-                self._outputs / f"{name}.log", printable(said, limit=OUTPUT_CHARACTERS).encode()
-            )
+            text = printable(said, limit=OUTPUT_CHARACTERS)
+            write_atomic(output_path(self._outputs, name), text.encode())
         verdict = judge(channel.data(), nonce, exit, complaint=said)
         if verdict.status != "environment_error":
             self._has_begun = True
@@ -176,13 +184,83 @@ def grade(
         outputs: Folder for what the graded processes printed; None keeps excerpts alone.
         scope: The checks and seeds that are asked for; every step is run whatever it says.
 
+    Returns:
+        The grading, which the lab's cache may have from before: then it says so, and nothing of
+        the submission was run.
+
     Raises:
         OSError: A hidden check is gone.
         InfrastructureError: The sandbox is not there.
     """
+    facts = _facts(task, submission, lab)
+    # Without a boundary a submission could have written the cache itself.
+    if lab.cache is None or facts.isolation.level != "enforced":
+        return _made(task, submission, lab, facts, outputs=outputs, scope=scope)
+    return _remembered(task, submission, lab, facts, lab.cache, outputs=outputs, scope=scope)
+
+
+def _remembered(
+    task: Task,
+    submission: Submission,
+    lab: FileLab | PackLab,
+    facts: _Facts,
+    cache: GradingCache,
+    *,
+    outputs: Path | None,
+    scope: Scope,
+) -> Grading:
+    """Return the grading that the cache has, or a new one that it then keeps."""
+
+    def key(facts: _Facts) -> str | None:
+        # What cannot be read now is for the grading itself to tell.
+        with contextlib.suppress(EvalArcError, OSError):
+            return grading_key(
+                task, submission, lab, scope=scope, facts=facts.to_json(), turn=cache.turn
+            )
+        return None
+
+    before = key(facts)
+    entry = cache.read(before, is_ours=partial(facts.are_of, submission)) if before else None
+    if entry is not None:
+        if outputs is not None:
+            write_outputs(entry.outputs, outputs)
+        return entry.grading
+    with _printed(outputs, lab.work) as printed:
+        grading = _made(task, submission, lab, facts, outputs=printed, scope=scope)
+        with contextlib.suppress(EvalArcError, OSError):
+            # Should anything have been edited meanwhile, nobody knows which of both was graded.
+            if before is not None and key(_facts(task, submission, lab)) == before:
+                cache.store(before, grading, read_outputs(grading, printed))
+    return grading
+
+
+@contextlib.contextmanager
+def _printed(outputs: Path | None, work: Path) -> Iterator[Path]:
+    """Give the folder for what is printed, or one that is taken away again; it is made later."""
+    if outputs is not None:
+        yield outputs
+        return
+    folder = work / f"printed-{secrets.token_hex(8)}"
+    try:
+        yield folder
+    finally:
+        # What resists goes with the batch's working folder.
+        with contextlib.suppress(OSError):
+            remove_tree(folder)
+
+
+def _made(
+    task: Task,
+    submission: Submission,
+    lab: FileLab | PackLab,
+    facts: _Facts,
+    *,
+    outputs: Path | None,
+    scope: Scope,
+) -> Grading:
+    """Return a grading that is made now."""
     started_s = time.monotonic()
     stopwatch = Stopwatch()
-    facts = _facts(task, submission, lab)
     edits: tuple[str, ...] = ()
     steps: tuple[StepRow, ...] = ()
     rows: tuple[CheckRow, ...] = ()
@@ -233,6 +311,20 @@ class _Facts(NamedTuple):
     checks_sha256: str
     isolation: IsolationRecord
     runtime: Runtime
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return these facts as plain JSON data."""
+        return {
+            "grader_sha256": self.grader_sha256,
+            "checks_sha256": self.checks_sha256,
+            "isolation": self.isolation.to_json(),
+            "runtime": self.runtime.to_json(),
+        }
+
+    def are_of(self, submission: Submission, grading: Grading) -> bool:
+        """Return whether a grading of a submission says the same."""
+        said = {name: getattr(grading, name) for name in self._fields}
+        return grading.submission_sha256 == submission.sha256 and said == self._asdict()
 
     def grading(self, submission_sha256: str, **found: Any) -> Grading:  # noqa: ANN401 - fields
         return Grading(

@@ -15,6 +15,7 @@ from pathlib import Path
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import is_cache, read_manifest
 from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.cache import GradingCache
 from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchain import Interpreter, Toolchain, Tools
@@ -40,6 +41,8 @@ class Lab:
     jobs: int = 1
     """How many checks of one submission run at once."""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    cache: GradingCache | None = None
+    """Gradings that were made before; None: every one is made anew."""
 
 
 def _do_nothing() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from pytest_evalarc.grading.judges import Judges
 from pytest_evalarc.grading.submission import GradingCopy
 from pytest_evalarc.model.task import Check, Task
 
@@ -56,6 +57,8 @@ class Tools:
     reads: tuple[Path, ...] = ()
     """Where the host keeps what the tools rest on, as an interpreter's standard library."""
     env: Mapping[str, str] = field(default_factory=dict)
+    judges: Judges | None = None
+    """What verdicts rest on; None: nobody says, so no grading is kept for a later one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,8 @@ class Interpreter:
     """Where the host keeps what the program rests on."""
     reserved_mib: int = 0
     """Memory that it maps and never fills."""
+    judges: Judges | None = None
+    """What verdicts on a candidate rest on; None: nobody says, so none is kept for a later one."""
 
 
 class Toolchain(Protocol):

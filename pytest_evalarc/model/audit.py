@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pytest_evalarc.model.base import Cause, Count, Fraction, Model, Name, Sha256
 from pytest_evalarc.model.controls import AuditMode
-from pytest_evalarc.model.grading import CheckRow, Grading, Runtime, StepRow
+from pytest_evalarc.model.grading import CachedFrom, CheckRow, Grading, Runtime, StepRow
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import TaskRef
 
@@ -82,6 +82,8 @@ class Evaluation(Model):
     edits_outside_editable: tuple[str, ...] = ()
     isolation: IsolationRecord
     evaluation_seconds: float | None
+    cached: CachedFrom | None = None
+    """Where the grading comes from, when it was not made anew; its seconds are of then."""
 
 
 class MutantAudit(Model):

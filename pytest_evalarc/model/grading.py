@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pytest_evalarc.model.base import Cause, Count, JsonObject, Model, Name, Sha256
@@ -81,6 +82,15 @@ class Runtime(Model):
     request_limit_bytes: Count | None = None
 
 
+class CachedFrom(Model):
+    """Where a grading comes from that was not made anew."""
+
+    key: Sha256
+    """Digest of all that decided it, by which the cache of gradings has it."""
+    graded_at: datetime
+    """When it was made; the times in it are of then."""
+
+
 class Grading(Model):
     """What grading one submission gave; a re-grade appends another, never overwrites."""
 
@@ -100,6 +110,8 @@ class Grading(Model):
     wall_time_s: float | None = None
     command_time_s: float | None = None
     """Seconds that the graded commands themselves took; the rest is ours."""
+    cached: CachedFrom | None = None
+    """None: it was made for the result it stands in."""
 
     @property
     def code_passed(self) -> bool:

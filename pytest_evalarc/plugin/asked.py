@@ -18,7 +18,7 @@ from pytest_evalarc.model.plain import NAME_PATTERN
 from pytest_evalarc.model.planned import Shard
 from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.registry.registry import Registry
-from pytest_evalarc.runs.folders import default_eval_root
+from pytest_evalarc.runs.folders import default_eval_root, gradings_folder
 from pytest_evalarc.runs.parallel import MaxParallel, max_parallel
 from pytest_evalarc.runs.request import (
     AUDITS,
@@ -70,6 +70,7 @@ def as_request(
         max_cost_usd=_dollars(options.text("max-cost-usd")),
         shard=_shard(options.text("shard")),
         max_parallel=_max_parallel(options.text("max-parallel"), config.rootpath, registry),
+        cache=_real(gradings_folder()) if options.flag("cache") else None,
         jobs=_jobs(),
     )
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pytest_evalarc.errors import SetupError
+from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.grading.lab import Cancelled
 from pytest_evalarc.model.audit import AuditPlan, ControlDoc
+from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.nodes import EvalItem
@@ -68,10 +70,23 @@ class Audit:
             control,
             self.batch,
             mode=self.plan.mode,
+            anew=control == REFERENCE_REPEAT and not self._is_reference_cached,
             cancelled=cancelled,
             on_last_cases=on_last_cases,
         )
         return once(row, ControlDoc, produce, given_up=given_up).grading
+
+    @property
+    def _is_reference_cached(self) -> bool:
+        """Whether this audit has its reference from the cache.
+
+        One that was graded just now is compared with a second grading of now: whether it is flaky
+        here is what the repeat is for.
+        """
+        row = self.folder / "rows" / f"{REFERENCE}.json"
+        if self.batch.cache is None or not row.exists():
+            return False
+        return read_model(row, ControlDoc).grading.cached is not None
 
 
 @dataclass(kw_only=True)

@@ -87,6 +87,11 @@ OPTIONS = (
         "run every check of each mutant, or only those that decide detection (default: full)",
         choices=("full", "fast"),
     ),
+    Option(
+        "cache",
+        "let a grading stand for later ones that could not differ from it; results say so",
+        "bool",
+    ),
     Option("deny-read", "a further path that no trial may read", "linelist", "PATH"),
     Option(
         "exploratory",

@@ -317,7 +317,7 @@ class Runs:
 
     def finish(self) -> None:
         """Write what the batch adds up to, and remove its working folder."""
-        self.documents = self._written_documents()
+        self.documents = self._with_cached(self._written_documents())
         for benchmark, path in self.documents.benchmarks:
             self._evals.config.hook.pytest_evalarc_benchmark(benchmark=benchmark, path=path)
         for audit, path in self.documents.audits:
@@ -338,6 +338,22 @@ class Runs:
             problems=(*documents.problems, *more),
             remarks=(used,) if used is not None else (),
         )
+
+    def _with_cached(self, documents: Documents) -> Documents:
+        """Return documents with a sentence on the cache, where one was asked for."""
+        if self._evals.request.cache is None:
+            return documents
+        from pytest_evalarc.plugin.regrading import Regrading
+        from pytest_evalarc.reporting.cached import cached_of_batch, cached_of_regrades
+
+        work = self._evals.work
+        if isinstance(work, Regrading):
+            found = cached_of_regrades((kept.folder for kept in work.batches), work.number)
+        else:
+            found = cached_of_batch(self._evals.folders)
+        if not found.graded:
+            return documents
+        return replace(documents, remarks=(*documents.remarks, str(found)))
 
     def _settle_lost_trials(self) -> Iterator[DocumentError]:
         """Give a result to every trial whose process died in it and that nobody asked for again.

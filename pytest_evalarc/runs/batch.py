@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_evalarc.errors import InfrastructureError, SetupError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.cache import GradingCache
 from pytest_evalarc.grading.lab import FileLab, PackLab
 from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.threads import CaseThreads
@@ -22,7 +23,7 @@ from pytest_evalarc.isolation.preflight import preflight
 from pytest_evalarc.model.base import SCHEMA_VERSION, Model
 from pytest_evalarc.model.isolation import PreflightDoc
 from pytest_evalarc.model.task import Task
-from pytest_evalarc.runs.folders import Folders
+from pytest_evalarc.runs.folders import Folders, gradings_folder, open_gradings
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.request import Request
 
@@ -137,6 +138,7 @@ class Batch:
                 deny_read=self.deny_read,
                 jobs=self.request.jobs,
                 cancelled=self.cancelled,
+                cache=self.cache,
             )
         pack = self.parts.pack(task.pack.name)
         return PackLab(
@@ -149,8 +151,23 @@ class Batch:
             # A candidate waits for its host half of the time, so one more keeps the cores busy.
             jobs=self.request.jobs + 1,
             cancelled=self.cancelled,
+            cache=self.cache,
             threads=self.threads,
         )
+
+    @cached_property
+    def cache(self) -> GradingCache | None:
+        """The gradings that may stand for later ones; None when none may.
+
+        Raises:
+            UsageError: Their folder is not this user's own, or cannot be made.
+        """
+        # What runs without a boundary of ours may write anywhere in the user's folders.
+        unbound = self.request.exploratory or self.request.trust_local
+        if self.request.cache is None or unbound:
+            return None
+        open_gradings(self.request.cache)
+        return GradingCache(folder=self.request.cache)
 
     @cached_property
     def _pack_sandbox(self) -> Sandbox:
@@ -247,6 +264,8 @@ class Batch:
             *self.request.deny_read,
             self.folders.eval_root,
             self.folders.results,
+            # What earlier gradings say of hidden checks is hidden too, be it used now or not.
+            self.request.cache or gradings_folder(),
             self.request.project,
             # A folder of tasks can lie elsewhere, with plugins and fixtures beside it.
             self.request.tasks,

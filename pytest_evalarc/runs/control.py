@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_evalarc.errors import SubmissionError, UsageError, nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
+from pytest_evalarc.grading.cache import GradingCache
 from pytest_evalarc.grading.grade import grade, ungradable
 from pytest_evalarc.grading.lab import FileLab, PackLab, pack_of
 from pytest_evalarc.grading.scope import EVERYTHING, Scope
@@ -30,6 +31,7 @@ def run_control(
     batch: Batch,
     *,
     mode: AuditMode,
+    anew: bool = False,
     cancelled: threading.Event | None = None,
     on_last_cases: Callable[[], None] | None = None,
 ) -> ControlDoc:
@@ -40,6 +42,7 @@ def run_control(
         control: `reference`, `reference-repeat`, `starter` or a mutant's name.
         batch: The batch it belongs to.
         mode: `fast` runs only the checks that decide whether a mutant is detected.
+        anew: Whether no kept grading may stand for this one.
         cancelled: Set when nobody wants it any more; the batch's own event by default.
         on_last_cases: Called, on any thread, when so few cases of a pack are left that others
             could be run beside them.
@@ -56,6 +59,7 @@ def run_control(
     lab = batch.lab(task)
     if cancelled is not None:
         lab = replace(lab, cancelled=cancelled)
+    lab = replace(lab, cache=_cache_for(control, lab.cache, anew=anew))
     if on_last_cases is not None and isinstance(lab, PackLab):
         lab = replace(lab, on_last_cases=on_last_cases)
     project = lab.work / f"control-{control}-{secrets.token_hex(4)}"
@@ -68,6 +72,18 @@ def run_control(
     return ControlDoc(
         schema_version=SCHEMA_VERSION, task=task.ref, control=control, grading=grading
     )
+
+
+def _cache_for(control: str, cache: GradingCache | None, *, anew: bool) -> GradingCache | None:
+    """Return the cache as a control may use it.
+
+    The repeat is the same submission under the same checks, so it has entries of its own: of two
+    gradings that are compared neither may be the other one.
+    """
+    if cache is None:
+        return None
+    turn = 2 if control == REFERENCE_REPEAT else 1
+    return replace(cache, turn=turn, reads=not anew)
 
 
 def scope_of(task: Task, control: str, mode: AuditMode) -> Scope:

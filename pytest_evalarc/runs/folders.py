@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,41 @@ def default_eval_root() -> Path:
     # Windows gives each user a temporary folder, and has no user ids.
     owner = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     return Path(tempfile.gettempdir()) / f"pytest-evalarc{owner}"
+
+
+def gradings_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where gradings are kept for later sessions: in this user's folder for caches.
+
+    Source: XDG Base Directory Specification 0.8, which has a relative path ignored.
+    """
+    named = Path(environ.get("XDG_CACHE_HOME", ""))
+    caches = named if named.is_absolute() else _own_caches()
+    return caches / "pytest-evalarc" / "gradings"
+
+
+def _own_caches() -> Path:
+    try:
+        home = Path.home()
+    except RuntimeError:
+        # A user that no list of users knows, as in a container, has no home.
+        root = default_eval_root()
+        return root.with_name(f"{root.name}-cache")
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def open_gradings(folder: Path) -> None:
+    """Make the folder of kept gradings, private to this user.
+
+    Raises:
+        UsageError: It is no folder of this user's own, or cannot be made.
+    """
+    hint = "name another place with XDG_CACHE_HOME"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        problem = f"cannot be made or written: {error.strerror or error}"
+        raise UsageError(str(folder), problem, hint) from error
+    require_own(folder, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +215,8 @@ def _told(folder: Path, option: str) -> Iterator[None]:
         raise UsageError(str(folder), problem, f"name another folder with {option}") from error
 
 
-def require_own(folder: Path) -> None:
-    """Refuse an evaluation root that others could fill.
+def require_own(folder: Path, *, hint: str = "name another folder with --evalarc-root") -> None:
+    """Refuse a folder, as an evaluation root, that others could fill.
 
     Raises:
         UsageError: It is a link, or not this user's own.
@@ -193,7 +229,7 @@ def require_own(folder: Path) -> None:
         problem = "can be written by every user of this machine"
     else:
         return
-    raise UsageError(str(folder), problem, "name another folder with --evalarc-root")
+    raise UsageError(str(folder), problem, hint)
 
 
 def _point(link: Path, target: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_evalarc.errors import DocumentError, UsageError
 from pytest_evalarc.files.strict import read_model
+from pytest_evalarc.grading.cache import entry_path
 from pytest_evalarc.model.audit import AuditPlan
 from pytest_evalarc.model.candidate import CandidatePlan
 from pytest_evalarc.model.plain import NAME_PATTERN
@@ -104,6 +107,51 @@ def old_results(results: Path, *, keep: int, eval_root: Path) -> Found:
     }
     removable += sorted(path for path in beside if path.is_file())
     return Found(tuple(removable), tuple(remarks))
+
+
+class OldGradings(NamedTuple):
+    """What goes of the kept gradings, what that frees, and a sentence for what is left alone."""
+
+    removable: tuple[Path, ...]
+    freed_bytes: int
+    remarks: tuple[str, ...]
+
+
+def old_gradings(folder: Path, *, most_bytes: int) -> OldGradings:
+    """Return the oldest gradings of a cache, as many as it has too many.
+
+    Args:
+        folder: The cache; one that is not there holds nothing.
+        most_bytes: What the gradings that stay may take together; at least 0.
+
+    Raises:
+        UsageError: The folder is not this user's own.
+    """
+    if not os.path.lexists(folder):
+        return OldGradings((), 0, ())
+    require_own(folder, hint="name another place with XDG_CACHE_HOME")
+    paths = [path for path in sorted(folder.glob("*/*")) if path.is_symlink() or path.is_file()]
+    kinds = {path: _kind(folder, path) for path in paths}
+    entries = [(path.lstat(), path) for path in paths if kinds[path] == "entry"]
+    entries.sort(key=lambda entry: (entry[0].st_mtime_ns, entry[1]), reverse=True)
+    totals = accumulate(status.st_size for status, _ in entries)
+    old = [entry for entry, total in zip(entries, totals, strict=True) if total > most_bytes]
+    begun = (path for path in paths if kinds[path] == "begun")
+    remarks = tuple(f"{path}: is no kept grading" for path in paths if kinds[path] == "foreign")
+    return OldGradings(
+        removable=(*begun, *(path for _, path in old)),
+        freed_bytes=sum(status.st_size for status, _ in old),
+        remarks=remarks,
+    )
+
+
+def _kind(folder: Path, path: Path) -> Literal["entry", "begun", "foreign"]:
+    """Return whether a file is a kept grading, one that a process died over, or neither."""
+    if path.is_symlink():
+        return "foreign"
+    if re.fullmatch(r"[0-9a-f]{64}\.json", path.name) and path == entry_path(folder, path.stem):
+        return "entry"
+    return "begun" if re.fullmatch(r"\.[0-9a-f]{16}\.tmp", path.name) else "foreign"
 
 
 def _old(batches: Iterable[Path], keep: int) -> Iterator[Path]:

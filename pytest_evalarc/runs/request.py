@@ -85,6 +85,8 @@ class Request:
     shard: Shard | None = None
     """The part of the plan that is run here; None is all of it."""
     max_parallel: MaxParallel = field(default_factory=MaxParallel)
+    cache: Path | None = None
+    """Folder of gradings that may stand for later ones; None: each is made anew."""
     jobs: int = 1
     """How many checks of one submission run at once in this process."""
 

@@ -147,7 +147,8 @@ def _run_stages(trial: Trial, draft: Draft) -> None:
     _compare_offer(draft, ready, transcript)
     if submission is not None:
         with draft.stage("grade"), _struck(trial, draft):
-            draft.grading = _graded(trial, _as_left(trial, draft, submission), ready.lab)
+            lab = _discreet(ready.lab) if draft.redaction else ready.lab
+            draft.grading = _graded(trial, _as_left(trial, draft, submission), lab)
     draft.config_changes = changes(
         ready.config, snapshot(trial.layout, trial.client.needs.places.watched)
     )
@@ -169,6 +170,11 @@ def _as_left(trial: Trial, draft: Draft, submission: Submission) -> Submission:
     if any(path.startswith(f"{submission.root.name}/") for path in draft.redacted_files):
         return replace(submission, root=trial.layout.project)
     return submission
+
+
+def _discreet(lab: FileLab | PackLab) -> FileLab | PackLab:
+    """Return a lab that keeps no grading for later: what a submission prints may hold a secret."""
+    return lab if lab.cache is None else replace(lab, cache=replace(lab.cache, writes=False))
 
 
 def _prepared(trial: Trial, draft: Draft) -> Ready | None:

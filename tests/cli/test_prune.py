@@ -125,3 +125,53 @@ def test_what_resists_is_told_and_keeps_nothing_else_from_going(
     told = f"pytest-evalarc: {kept.results}/tiny/oracle/b1: cannot be removed"
     assert capsys.readouterr().err.startswith(told)
     assert not kept.root.exists()
+
+
+@pytest.fixture
+def gradings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return two kept gradings of 1 MiB each, the oldest first."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "cache/pytest-evalarc/gradings"
+    paths = [folder / key / f"{key * 32}.json" for key in ("c1", "a0")]
+    for time, path in enumerate(paths, start=1):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * (1 << 20))
+        os.utime(path, (time, time))
+    folder.chmod(0o700)
+    return paths
+
+
+def test_the_cache_is_cut_to_the_size_that_is_named(
+    gradings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Thousands of names would tell nobody anything, so it is one line."""
+    arguments = ["prune", "--root", str(tmp_path / "none"), "--cache", "1"]
+
+    assert main([*arguments, "--dry-run"]) == 0
+    assert [path.exists() for path in gradings] == [True, True]
+    assert main(arguments) == 0
+    assert [path.exists() for path in gradings] == [False, True]
+    assert main(arguments) == 0
+
+    assert capsys.readouterr().out == (
+        "would remove 1 file of the cache of gradings (1.0 MiB)\n"
+        "remove 1 file of the cache of gradings (1.0 MiB)\n"
+        "nothing to remove\n"
+    )
+
+
+def test_without_its_option_the_cache_stays(gradings: list[Path], tmp_path: Path) -> None:
+    """Whoever clears up after killed sessions has not asked to grade everything again."""
+    assert main(["prune", "--root", str(tmp_path / "none")]) == 0
+
+    assert [path.exists() for path in gradings] == [True, True]
+
+
+def test_a_size_below_nothing_is_refused(
+    gradings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is a slip, and must not be taken for 0."""
+    assert main(["prune", "--root", str(tmp_path / "none"), "--cache", "-1"]) == 1
+
+    assert "--cache -1: is no size; give 0 to remove all, or more" in capsys.readouterr().err
+    assert [path.exists() for path in gradings] == [True, True]

@@ -19,6 +19,7 @@ PACKAGE = Path(pytest_evalarc.__file__).parent
 
 NOT_KEPT = {
     "AtifTrajectory",  # Its format has a specification of its own.
+    "CacheEntry",  # It lies among no results, and only what wrote it reads it.
     "Conditions",  # It is a part of others.
     "_Header",  # It is a part of others.
     "PreflightDoc",  # It lies in the working folder alone.

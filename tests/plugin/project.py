@@ -98,6 +98,7 @@ class Project:
         self.eval_root = eval_root
         self.compiled = eval_root.parents[1] / "compiled"
         self.starts_file = eval_root.with_name("starts")
+        self.cache_home = eval_root.with_name("cache")
         self.write("shell.py", SHELL)
         self.write("conftest.py", "from shell import *\n")
         self.write("evals/plugins/guide/skills/greet/SKILL.md", SKILL)
@@ -142,7 +143,8 @@ class Project:
         env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         env["PYTHONPYCACHEPREFIX"] = str(self.compiled)
-        return {**env, "SHELL_STARTS": str(self.starts_file), "COLUMNS": "200"}
+        own = {"SHELL_STARTS": str(self.starts_file), "XDG_CACHE_HOME": str(self.cache_home)}
+        return {**env, **own, "COLUMNS": "200"}
 
     def pytest(self, *arguments: str | Path, cwd: Path | None = None) -> Session:
         """Run pytest in the project and return what it said; it never shows an internal error."""
@@ -165,6 +167,7 @@ class Project:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.root)
             patch.setenv("SHELL_STARTS", str(self.starts_file))
+            patch.setenv("XDG_CACHE_HOME", str(self.cache_home))
             patch.setenv("COLUMNS", "200")
             done = pytester.runpytest_inprocess(*self.options(*arguments))
         stdout, stderr = done.stdout.str(), done.stderr.str()

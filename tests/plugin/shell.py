@@ -15,6 +15,7 @@ from pytest_evalarc import __version__
 from pytest_evalarc.clients.protocol import ClientBase, Needs
 from pytest_evalarc.clients.stream import read_stream
 from pytest_evalarc.errors import SetupError
+from pytest_evalarc.grading.judges import Judges
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.toolchain import Grader, Graders, Step, Tools
 from pytest_evalarc.grading.toolchains.python import SCRIPTS as GRADERS
@@ -55,7 +56,8 @@ class Shell:
         shutil.copy(GRADERS / "channel.py", folder)
 
     def tools(self, folder: Path) -> Tools:
-        return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),))
+        judges = Judges(staged=(folder / "run.py", folder / "channel.py"), host=(base_python(),))
+        return Tools(root=folder, bins=(folder / "bin",), reads=(python_home(),), judges=judges)
 
     def steps(self, task: Any, copy: Any, tools: Tools) -> Sequence[Step]:
         return [Step(name="build", graders=(), stops=True)]

@@ -13,6 +13,7 @@ import pytest
 from pytest_evalarc.plugin.entry import active_session
 from pytest_evalarc.plugin.options import OPTIONS, Option, Options
 from pytest_evalarc.plugin.session import EvalSession
+from pytest_evalarc.runs.folders import gradings_folder
 from tests.plugin.project import TASK_ID, Project
 
 
@@ -88,6 +89,11 @@ SETTINGS = {
         "page.html",
         lambda evals, root: evals.options.path("html", root).relative_to(root),
         Path("page.html"),
+    ),
+    "cache": Set(
+        True,
+        lambda evals, _: evals.request.cache == Path(os.path.realpath(gradings_folder())),
+        True,
     ),
     "live": Set(True, lambda evals, _: evals.options.flag("live"), True),
     "strict": Set(True, lambda evals, _: evals.options.flag("strict"), True),

@@ -395,6 +395,24 @@ def test_no_stored_byte_holds_the_key(
     assert (trial.folder / "submission/app/__init__.py").read_text() == SOLUTION
 
 
+def test_a_grading_that_may_hold_the_key_is_kept_for_no_later_one(
+    agent: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nobody strikes anything out of the cache; what others have graded is read all the same."""
+    monkeypatch.setenv("MY_KEY", KEY)
+    options = {"cache": tmp_path / "cache", "trials": 2}
+    keyed = agent(SOLVE, key_env=("MY_KEY",), options=options)
+    keyless = agent(SOLVE, label="keyless", options=options)
+
+    first = keyed.run(keyed.trial())
+    assert list((tmp_path / "cache").iterdir()) == []
+    keyless.run(keyless.trial())
+    second = keyed.run(keyed.trial(number=2))
+
+    assert (first.gradings[-1].cached, second.gradings[-1].cached is None) == (None, False)
+    assert second.outcome is Outcome.SUCCEEDED
+
+
 def test_a_submission_that_holds_the_key_is_graded_as_it_was_left(
     agent: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,12 @@ from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.model.planned import PlannedTrial
-from pytest_evalarc.runs.folders import Folders, default_eval_root
+from pytest_evalarc.runs.folders import (
+    Folders,
+    default_eval_root,
+    gradings_folder,
+    open_gradings,
+)
 
 ENTRY = PlannedTrial(configuration="with-skills", trial=3, round=3, order=2)
 
@@ -55,6 +60,50 @@ def test_the_default_root_exists_where_users_have_no_numbers(
     monkeypatch.delattr(os, "getuid")
 
     assert default_eval_root().name == "pytest-evalarc"
+
+
+def test_gradings_are_kept_where_the_user_keeps_caches() -> None:
+    """A relative path there means nothing, by the specification of the variable."""
+    own = gradings_folder({})
+
+    assert own.parts[-2:] == ("pytest-evalarc", "gradings")
+    assert own.is_relative_to(Path.home())
+    assert gradings_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/pytest-evalarc/gradings")
+    assert gradings_folder({"XDG_CACHE_HOME": "c"}) == own
+
+
+def test_a_user_without_a_home_has_a_folder_of_gradings_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every session denies it to submissions, whether it keeps gradings or not."""
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+
+    assert gradings_folder({}) == Path(f"{default_eval_root()}-cache/pytest-evalarc/gradings")
+
+
+@pytest.mark.parametrize("spoil", ["file", "link", "open"])
+def test_a_folder_of_gradings_that_is_not_the_users_own_is_refused(
+    tmp_path: Path, spoil: str
+) -> None:
+    """What lies there is believed."""
+    folder = tmp_path / "gradings"
+    if spoil == "file":
+        folder.touch()
+    elif spoil == "link":
+        (tmp_path / "real").mkdir()
+        folder.symlink_to(tmp_path / "real")
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+
+    with pytest.raises(UsageError) as refused:
+        open_gradings(folder)
+
+    assert refused.value.hint == "name another place with XDG_CACHE_HOME"
 
 
 def test_the_working_folder_is_private(folders: Folders) -> None:

@@ -12,7 +12,7 @@ from pytest_evalarc.errors import UsageError
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.runs.folders import Folders
 from pytest_evalarc.runs.plan import make_audit_plan
-from pytest_evalarc.runs.prune import old_results, unused_work
+from pytest_evalarc.runs.prune import old_gradings, old_results, unused_work
 from tests.evals import Evals
 
 Plan = Callable[..., Path]
@@ -209,3 +209,62 @@ def test_a_folder_that_holds_no_results_is_refused(tmp_path: Path, name: str) ->
 
     with pytest.raises(UsageError, match=r"is no folder|holds no batch"):
         old_results(tmp_path / name, keep=1, eval_root=tmp_path / "root")
+
+
+@pytest.fixture
+def gradings(tmp_path: Path) -> list[Path]:
+    """Return three kept gradings of 100 bytes each, the oldest first."""
+    paths = [tmp_path / f"gradings/{key * 2}/{key * 64}.json" for key in "c1a"]
+    for time, path in enumerate(paths, start=1):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (time, time))
+    (tmp_path / "gradings").chmod(0o700)
+    return paths
+
+
+@pytest.mark.parametrize(("most_bytes", "gone"), [(0, 3), (99, 3), (100, 2), (299, 1), (300, 0)])
+def test_the_oldest_gradings_go_until_the_others_fit(
+    gradings: list[Path], tmp_path: Path, most_bytes: int, gone: int
+) -> None:
+    """What was graded last is what will be asked for next."""
+    found = old_gradings(tmp_path / "gradings", most_bytes=most_bytes)
+
+    assert set(found.removable) == set(gradings[:gone])
+    assert found.freed_bytes == 100 * gone
+    assert found.remarks == ()
+
+
+def test_a_cache_that_was_never_used_holds_nothing_to_remove(tmp_path: Path) -> None:
+    """A nightly call runs before the first audit, too."""
+    assert old_gradings(tmp_path / "none", most_bytes=0) == ((), 0, ())
+
+
+def test_what_a_writer_died_over_goes_and_what_is_nobodys_grading_stays(
+    gradings: list[Path], tmp_path: Path
+) -> None:
+    """The folder is ours, and a note that somebody left there is not."""
+    begun = gradings[0].with_name(f".{'0' * 16}.tmp")
+    note = gradings[0].with_name("note.json")
+    misplaced = gradings[0].with_name(gradings[1].name)
+    link = gradings[0].with_name(f"cc{'1' * 62}.json")
+    for path in (begun, note, misplaced):
+        path.touch()
+    link.symlink_to(note)
+
+    found = old_gradings(tmp_path / "gradings", most_bytes=1000)
+
+    assert found.removable == (begun,)
+    assert sorted(found.remarks) == sorted(
+        f"{path}: is no kept grading" for path in (note, misplaced, link)
+    )
+
+
+def test_a_cache_of_somebody_elses_is_refused(gradings: list[Path], tmp_path: Path) -> None:
+    """What others can fill is not for us to clear up."""
+    (tmp_path / "gradings").chmod(0o777)
+
+    with pytest.raises(UsageError, match="can be written by every user") as refused:
+        old_gradings(tmp_path / "gradings", most_bytes=0)
+
+    assert refused.value.hint == "name another place with XDG_CACHE_HOME"

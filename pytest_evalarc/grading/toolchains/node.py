@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
+from pytest_evalarc.grading.judges import Judges
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
 from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
@@ -20,6 +22,8 @@ from pytest_evalarc.model.task import Check, Task
 SCRIPTS = Path(sandboxed.__file__).parent / "node"
 MINIMUM_MAJOR = 22
 """The first that shows a JSON reader how a number was spelt, and that still gets repairs."""
+DIGEST = "digest"
+"""Folder of the digest of the staged program."""
 CODE_RANGE_MIB = 512
 """What V8 maps for compiled code, writable, before it runs anything."""
 ENDINGS = (".js", ".mjs", ".cjs")
@@ -66,6 +70,8 @@ class Node:
         program = folder / "bin" / "node"
         program.parent.mkdir(parents=True)
         shutil.copyfile(_node().program, program)
+        with program.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         # Whoever may run a program but not read it gets a process that no other can look into.
         program.chmod(0o111)
         if node_version(program) != _node().version:
@@ -76,16 +82,23 @@ class Node:
             )
         scripts = {path.name: path.read_bytes() for path in SCRIPTS.glob("*.mjs")}
         write_tree(folder / "grader", scripts)
+        # Of a program that nobody may read, this alone tells which one it is.
+        write_tree(folder / DIGEST, {"sha256": digest.encode()})
 
     def tools(self, folder: Path) -> Tools:
         """Return the staged program."""
-        return Tools(root=folder, bins=(folder / "bin",))
+        judges = Judges(staged=(folder / DIGEST, folder / "grader"))
+        return Tools(root=folder, bins=(folder / "bin",), judges=judges)
 
     def interpreter(self, staged: Callable[[], Path]) -> Interpreter:
         """Return the staged program."""
-        program = self.tools(staged()).bins[0] / "node"
+        tools = self.tools(staged())
         return Interpreter(
-            word=self.name, program=program, version=self.version, reserved_mib=CODE_RANGE_MIB
+            word=self.name,
+            program=tools.bins[0] / "node",
+            version=self.version,
+            reserved_mib=CODE_RANGE_MIB,
+            judges=tools.judges,
         )
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:

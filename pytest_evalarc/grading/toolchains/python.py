@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
+from pytest_evalarc.grading.judges import Judges, python_judges
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
 from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
@@ -65,6 +66,10 @@ class Python:
             bins=(folder / "bin",),
             reads=(python_home(),),
             env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"},
+            judges=Judges(
+                staged=(_site(folder), folder / "bin" / "ruff", folder / "grader"),
+                host=python_judges(),
+            ),
         )
 
     def interpreter(self, staged: Callable[[], Path]) -> Interpreter:  # noqa: ARG002
@@ -74,6 +79,7 @@ class Python:
             program=base_python(),
             version=self.version,
             reads=(python_home(),),
+            judges=Judges(host=python_judges()),
         )
 
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:

@@ -15,6 +15,7 @@ from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
+from pytest_evalarc.grading.judges import Judges, python_judges, system_programs
 from pytest_evalarc.grading.lab import SYSTEM_PATH
 from pytest_evalarc.grading.records import request
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
@@ -30,6 +31,13 @@ from pytest_evalarc.tasks.rust_source import tests
 SCRIPTS = Path(sandboxed.__file__).parent
 FORMATTER_SETTINGS = (".rustfmt.toml", "rustfmt.toml")
 """Rustfmt takes the first of these."""
+PROGRAMS = ("cargo", "rustc", "rustfmt", "cargo-fmt")
+COMPILER = tuple(
+    f"lib/{place}lib{name}*"
+    for place in ("", "*/")
+    for name in ("rustc_driver-", "LLVM", "std-", "test-")
+)
+"""Where the compiler's own libraries lie below the sysroot."""
 INSTALL = "install Rust with rustup, or apt-get install cargo"
 
 _RECEIPT = """
@@ -95,7 +103,13 @@ class Rust:
     def tools(self, folder: Path) -> Tools:
         """Return the toolchain, in place."""
         found = _toolchain()
-        return Tools(root=folder, bins=(found.bins,), reads=(found.sysroot, python_home()))
+        judges = Judges(staged=(folder / "grader",), host=(*_programs(found), *python_judges()))
+        return Tools(
+            root=folder,
+            bins=(found.bins,),
+            reads=(found.sysroot, python_home()),
+            judges=judges,
+        )
 
     def interpreter(self, staged: Callable[[], Path]) -> Interpreter:  # noqa: ARG002
         """Refuse: what a candidate is started with must not have to be built first."""
@@ -291,6 +305,16 @@ def _bins() -> Path | str:
     if cargo is None:
         return f"cargo is not on PATH; {INSTALL}"
     return Path(os.path.realpath(cargo)).parent
+
+
+def _programs(found: Found) -> tuple[Path, ...]:
+    """Return the programs of a toolchain, the compiler's libraries, and what links."""
+    own = tuple(path for name in PROGRAMS if (path := found.bins / name).exists())
+    # Where the system installs it, its libraries lie among all others.
+    compiler = sorted(path for form in COMPILER for path in found.sysroot.glob(form))
+    rustlib = found.sysroot / "lib" / "rustlib"
+    standard = (rustlib,) if rustlib.exists() else ()
+    return (*own, *compiler, *standard, *system_programs("cc", "ld", path=SYSTEM_PATH))
 
 
 def _link_a_program() -> None:

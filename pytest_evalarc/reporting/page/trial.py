@@ -23,6 +23,7 @@ from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task, TaskRef
 from pytest_evalarc.model.transcript import ToolCall, Transcript
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.reporting.cached import cached_sentence
 from pytest_evalarc.reporting.page.diff import Starter, changes
 from pytest_evalarc.reporting.transcripts import read_session
 from pytest_evalarc.reporting.turns import Turn, turns_of
@@ -189,7 +190,9 @@ def _gradings(gradings: tuple[Grading, ...]) -> Iterator[Block]:
         title = "Steps and checks" if len(gradings) == 1 else f"Steps and checks, grading {number}"
         yield {
             "heading": title,
-            "note": _caused(grading.cause) or "",
+            "note": " ".join(
+                note for note in (_caused(grading.cause), cached_sentence(grading.cached)) if note
+            ),
             "head": ["step or check", "missed dimensions", "status", "seconds", "detail"],
             "rows": rows,
         }

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_evalarc.counting.rates import LEAST_TRIALS
-from pytest_evalarc.model.audit import Audit
+from pytest_evalarc.model.audit import Audit, Evaluation
 from pytest_evalarc.model.benchmark import Benchmark, ConfigurationBenchmark
 from pytest_evalarc.model.interval import Interval
 from pytest_evalarc.model.shown import Shown
+from pytest_evalarc.reporting.cached import cached_of_audit, cached_sentence
 from pytest_evalarc.reporting.page.gather import TrialsPart
 from pytest_evalarc.reporting.page.trial import UNKNOWN
 
@@ -128,6 +129,17 @@ def _certainty(verdict: Shown, interval: Interval) -> str:
     if verdict is Shown.NO_DIFFERENCE:
         return f"{bounds}: it includes 0, so these trials cannot tell an effect from chance"
     return f"{bounds}: it leaves out 0"
+
+
+def cached_controls(audit: Audit) -> str:
+    """Return how many gradings of an audit come from the cache, as a sentence; empty for none."""
+    found = cached_of_audit(audit)
+    return f"{found}; their seconds are of when they were made." if found.cached else ""
+
+
+def cached_evaluation(evaluation: Evaluation) -> str:
+    """Return where an evaluation's grading comes from, as a sentence; empty when made anew."""
+    return cached_sentence(evaluation.cached)
 
 
 def _succeeded(counted: ConfigurationBenchmark) -> str:
