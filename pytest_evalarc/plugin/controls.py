@@ -18,6 +18,7 @@ from pytest_evalarc.grading.lab import Cancelled
 from pytest_evalarc.model.audit import AuditPlan, ControlDoc
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
+from pytest_evalarc.plugin.home import Home, brought
 from pytest_evalarc.plugin.nodes import EvalItem
 from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.runs.batch import Batch
@@ -48,6 +49,7 @@ class Audit:
     plan: AuditPlan
     batch: Batch
     folder: Path
+    home: Home | None
 
     def graded(
         self,
@@ -73,7 +75,8 @@ class Audit:
             cancelled=cancelled,
             on_last_cases=on_last_cases,
         )
-        return once(row, ControlDoc, produce, given_up=given_up).grading
+        with brought(self.home, row, given_up=given_up):
+            return once(row, ControlDoc, produce, given_up=given_up).grading
 
 
 @dataclass(kw_only=True)
@@ -199,11 +202,14 @@ class Controls:
             evals.folders.open_results(folder)
             plan = make_audit_plan(task, evals.request, sandbox=sandbox.name, image=sandbox.image)
             require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+            if evals.home is not None:
+                evals.home.keep_plan(folder / "plan.json", plan)
             self._audits[task.name] = Audit(
                 task=task,
                 plan=plan,
                 batch=evals.runs.batch(evals.default_sandbox),
                 folder=folder,
+                home=evals.home,
             )
         return self._audits[task.name]
 

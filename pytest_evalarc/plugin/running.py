@@ -25,25 +25,25 @@ from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.controls import Controls
+from pytest_evalarc.plugin.home import brought
 from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
-from pytest_evalarc.runs.once import once
+from pytest_evalarc.runs.once import mark_of, once
 from pytest_evalarc.runs.plan import (
     check_host,
     check_plan,
     planned_client,
-    planned_treatment,
 )
 from pytest_evalarc.runs.resume import require_same
 
 if TYPE_CHECKING:
+    from pytest_evalarc.model.planned import PlannedTrial
     from pytest_evalarc.model.transcript import Transcript
     from pytest_evalarc.model.trial import PlanDoc, TrialResult
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
     from pytest_evalarc.runs.budget import Budget
     from pytest_evalarc.runs.prepare import Trial
-    from pytest_evalarc.treatments.protocol import Treatment
 
 TRAJECTORY = "trajectory.json"
 NOBODYS_FAULT = {"not_reached", "budget"}
@@ -94,14 +94,34 @@ class Runs:
             EditedError: The result that is there says otherwise than its own rows.
         """
         from pytest_evalarc.counting.recount import require_agreement
-        from pytest_evalarc.model.trial import TrialResult
-        from pytest_evalarc.runs.trial import cancelled, run_trial
 
         self._check_plan(handle)
         self._keep_plan(handle)
-        self._skip_beyond_budget(handle)
         trial = self._trial(handle, sandbox)
         path = handle.folder / "result.json"
+        expired = self._evals.timeouts.expired
+        try:
+            with self._evals.timeouts.told(), brought(self._evals.home, path, given_up=expired):
+                result, has_run = self._once(handle, trial, path)
+                if has_run:
+                    _keep_trajectory(trial, result)
+        except TimedOut as error:
+            # Another process runs it, and goes on.
+            pytest.fail(str(error), pytrace=False)
+        if has_run:
+            self._evals.config.hook.pytest_evalarc_trial_finished(
+                result=result, folder=handle.folder
+            )
+        else:
+            require_agreement(result, where=str(path))
+        return result
+
+    def _once(self, handle: TrialHandle, trial: Trial, path: Path) -> tuple[TrialResult, bool]:
+        """Return a trial's result, and whether it was this very call that ran it."""
+        from pytest_evalarc.model.trial import TrialResult
+        from pytest_evalarc.runs.trial import cancelled, run_trial
+
+        self._skip_beyond_budget(handle)
         ran: list[TrialResult] = []
 
         def produce() -> TrialResult:
@@ -109,28 +129,16 @@ class Runs:
                 ran.append(run_trial(trial))
             return ran[-1]
 
-        try:
-            with self._evals.timeouts.told():
-                result = once(
-                    path,
-                    TrialResult,
-                    produce,
-                    lost=lambda error: cancelled(
-                        trial.plan, handle.entry, trial.client, error, folder=handle.folder
-                    ),
-                    given_up=self._evals.timeouts.expired,
-                )
-        except TimedOut as error:
-            # Another process runs it, and goes on.
-            pytest.fail(str(error), pytrace=False)
-        if ran:
-            _keep_trajectory(trial, result)
-            self._evals.config.hook.pytest_evalarc_trial_finished(
-                result=result, folder=handle.folder
-            )
-        else:
-            require_agreement(result, where=str(path))
-        return result
+        result = once(
+            path,
+            TrialResult,
+            produce,
+            lost=lambda error: cancelled(
+                trial.plan, handle.entry, trial.client, error, folder=handle.folder
+            ),
+            given_up=self._evals.timeouts.expired,
+        )
+        return result, bool(ran)
 
     def _announced(self, handle: TrialHandle) -> AbstractContextManager[None]:
         """Tell who looks on that a trial runs, where anybody asked to."""
@@ -142,12 +150,16 @@ class Runs:
 
     def _skip_beyond_budget(self, handle: TrialHandle) -> None:
         """Skip what looks at a trial whose round the batch's budget keeps from being started."""
-        if (handle.folder / "result.json").exists():
+        # The controller knows what all hosts have used, and has said so.
+        if self._evals.home is not None or (handle.folder / "result.json").exists():
             return
-        plan = handle.plan.document
-        reason = self._budget.admit(handle.folder.parent, plan, handle.entry)
+        reason = self.admit(handle.folder, handle.plan.document, handle.entry)
         if reason is not None:
             pytest.skip(f"not started: {reason}")
+
+    def admit(self, folder: Path, plan: PlanDoc, entry: PlannedTrial) -> str | None:
+        """Return why the trial of a result folder may not start; None when it may."""
+        return self._budget.admit(folder.parent, plan, entry)
 
     @cached_property
     def _budget(self) -> Budget:
@@ -175,19 +187,12 @@ class Runs:
             UsageError: The client has nothing to play, or cannot be treated that way.
         """
         client = planned_client(handle.plan.document, self._evals.registry.clients.get)
-        treatment = self._treatment(handle)
+        treatment = self._evals.treatment(handle.plan)
         check_plan(handle.task, client, treatment)
         # What is finished is read back on any host.
         if not (handle.folder / "result.json").exists():
             staged = self.batch(self._evals.default_sandbox).is_client_staged(handle.plan.client)
             check_host(client, treatment, os.environ, is_staged=staged)
-
-    def _treatment(self, handle: TrialHandle) -> Treatment | None:
-        return planned_treatment(
-            handle.plan.document,
-            self._evals.registry.treatments.get,
-            program=self._evals.request.symposium,
-        )
 
     def _keep_plan(self, handle: TrialHandle) -> None:
         """Write the plan, or see that the batch began with the same.
@@ -201,6 +206,8 @@ class Runs:
             self._evals.folders.open_results(folder)
             plan = handle.plan.document
             require_same(once(folder / "plan.json", PlanDoc, lambda: plan), plan)
+            if self._evals.home is not None:
+                self._evals.home.keep_plan(folder / "plan.json", plan)
             self._kept_plans.add(folder)
 
     def _trial(self, handle: TrialHandle, sandbox: Sandbox) -> Trial:
@@ -212,7 +219,7 @@ class Runs:
             entry=handle.entry,
             task=handle.task,
             client=planned_client(handle.plan.document, self._evals.registry.clients.get),
-            treatment=self._treatment(handle),
+            treatment=self._evals.treatment(handle.plan),
             batch=self.batch(sandbox),
             # Whoever brings another sandbox brings it for sessions too.
             boundary=None if session is self._evals.default_sandbox else session,
@@ -280,31 +287,39 @@ class Runs:
             f"*/*/{self._evals.request.batch}/*/.result.json.begun"
         ):
             try:
-                self._settle(begun)
+                self.settle(begun.with_name("result.json"), None)
             except DocumentError as problem:
                 yield problem
 
-    def _settle(self, begun: Path) -> None:
+    def settle(self, path: Path, cut_off_by: BaseException | None) -> None:
+        """Give a result to a trial that was begun and cut off.
+
+        Args:
+            path: Its result.json.
+            cut_off_by: What cut it off; None for the death of its process.
+
+        Raises:
+            DocumentError: Its plan or its result cannot be read, or no result be written.
+        """
         from pytest_evalarc.model.trial import PlanDoc, TrialResult
         from pytest_evalarc.runs.trial import cancelled
 
-        plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
-        entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
+        plan = read_model(path.parent.parent / "plan.json", PlanDoc)
+        entry = next((entry for entry in plan.trials if entry.folder == path.parent.name), None)
         if entry is None:
             return
         client = planned_client(plan, self._evals.registry.clients.get)
-        result = begun.with_name("result.json")
         no_time = threading.Event()
         no_time.set()
         # A trial whose lock is held is not lost: another session is at it.
         with contextlib.suppress(GivenUp):
             once(
-                result,
+                path,
                 TrialResult,
-                lambda: cancelled(plan, entry, client, None, folder=result.parent),
+                lambda: cancelled(plan, entry, client, cut_off_by, folder=path.parent),
                 given_up=no_time,
             )
-            begun.unlink(missing_ok=True)
+            mark_of(path).unlink(missing_ok=True)
 
     @property
     def is_broken(self) -> bool:

@@ -134,18 +134,28 @@ class Folders:
     def open_results(self, folder: Path) -> None:
         """Make a folder of results, keep it out of version control, and point `latest` at it.
 
-        A folder that held something before is the user's, and is not hidden from git.
-
         Raises:
             UsageError: The folder of results cannot be made.
         """
+        self.open_all_results()
+        with _told(self.results, "--evalarc-results"):
+            folder.mkdir(parents=True, exist_ok=True)
+        _point(folder.parent / "latest", folder.name)
+
+    def open_all_results(self) -> None:
+        """Make the folder of all results, and keep it out of version control.
+
+        A folder that held something before is the user's, and is not hidden from git.
+
+        Raises:
+            UsageError: It cannot be made.
+        """
         with _told(self.results, "--evalarc-results"):
             is_new = not self.results.exists() or not any(self.results.iterdir())
-            folder.mkdir(parents=True, exist_ok=True)
+            self.results.mkdir(parents=True, exist_ok=True)
             ignore = self.results / ".gitignore"
             if is_new and not ignore.exists():
                 write_atomic(ignore, b"*\n")
-        _point(folder.parent / "latest", folder.name)
 
 
 @contextlib.contextmanager

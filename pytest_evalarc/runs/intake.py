@@ -65,7 +65,7 @@ class Keeper:
     """Keeps the plan of a folder, or refuses one that the batch was not begun with."""
     admit: Callable[[Path], str | None]
     """Returns why the trial of a result may not start; None when it may."""
-    settle: Callable[[Path, Exception | None], None]
+    settle: Callable[[Path, BaseException | None], None]
     """Gives a result to a trial that was cut off, with the host's loss or None for a death here."""
 
 
@@ -186,17 +186,21 @@ class Intake:
         with self._lock:
             self._give_up(name, HostLost(detail))
 
-    def lose(self) -> None:
+    def lose(self, cut_off_by: BaseException | None = None) -> None:
         """Count all that the host was at as lost; what it brings from now on is not taken.
 
         A second call does nothing.
+
+        Args:
+            cut_off_by: What ended the whole session; None when the host alone was lost.
         """
+        loss = cut_off_by or HostLost(f"host {self.host} was lost while it ran")
         with self._lock:
             self._is_lost = True
             for name in tuple(self._claims):
-                self._give_up(name, HostLost(f"host {self.host} was lost while it ran"))
+                self._give_up(name, loss)
 
-    def _give_up(self, name: str, loss: HostLost) -> None:
+    def _give_up(self, name: str, loss: BaseException) -> None:
         claim = self._claims.pop(name, None)
         if claim is None:
             return

@@ -27,7 +27,7 @@ class Kept:
         self.plans: dict[str, bytes] = {}
         self.refused: str | None = None
 
-    def settle(self, path: Path, loss: Exception | None) -> None:
+    def settle(self, path: Path, loss: BaseException | None) -> None:
         """Write the reason in place of a result, under the lock as the real one does."""
         with locked(lock_of(path)):
             path.write_text(f"cancelled: {loss or 'died'}")
