@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -207,6 +208,26 @@ def test_a_batch_without_hosts_left_is_gone_on_with(spread: Spread) -> None:
         *["succeeded"] * 3,
     ]
     assert len(spread.project.starts()) == len(set(spread.project.starts())) == 4
+
+
+def test_the_users_interrupt_is_no_lost_host(spread: Spread) -> None:
+    """What was under way says that the session ended, and nothing goes on there."""
+    spread.start()
+    spread.hold.touch()
+    run = (*TRIALS, "--evalarc-client=held", "--evalarc-configuration=with")
+    started = spread.popen(*spread.hosts.tx(spread.hosts.a), *run)
+    spread.when(lambda: len(spread.project.starts()) == 1, started)
+
+    started.send_signal(signal.SIGINT)
+    session = ended(started)
+
+    assert session.ret == pytest.ExitCode.INTERRUPTED
+    assert spread.outcomes("held") == {"trial-1-with-skills": "cancelled interrupted"}
+    until = time.monotonic() + 60
+    while spread.hosts.a.sessions():
+        assert time.monotonic() < until, spread.hosts.a.sessions()
+        time.sleep(0.1)
+    assert spread.leftovers() == []
 
 
 def test_a_transfer_that_is_cut_leaves_nothing_half_written(spread: Spread) -> None:
