@@ -31,6 +31,9 @@ needs_codex = needs("codex")
 needs_podman = needs("podman")
 """A podman that root may use: its limits then hold on every machine."""
 
+needs_sshd = needs("sshd")
+"""OpenSSH's daemon with its client: tests start daemons of their own on loopback."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(program): skipped where it is missing, fails in CI")
@@ -46,7 +49,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @lru_cache
-def _lacking(program: str) -> str | None:
+def _lacking(program: str) -> str | None:  # noqa: PLR0911 - one for each program.
     """Return what is lacking as a sentence, or None when the program can be used."""
     if program == "bwrap":
         return _lacking_bwrap()
@@ -58,6 +61,8 @@ def _lacking(program: str) -> str | None:
         from pytest_evalarc.isolation.srt import missing
 
         return _lacking_bwrap() or missing()
+    if program == "sshd":
+        return _lacking_sshd()
     if program == "podman" and os.geteuid() != 0:
         return "podman is tried as root alone"
     if program == "node":
@@ -77,3 +82,12 @@ def _lacking_bwrap() -> str | None:
     argv = [str(program.path), "--ro-bind", "/", "/", "--unshare-all", "--unshare-user", "true"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return f"bwrap cannot start: {done.stderr.strip()}" if done.returncode else None
+
+
+def _lacking_sshd() -> str | None:
+    # Daemons are kept off the PATH of users.
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin"
+    for name in ("sshd", "ssh", "ssh-keygen"):
+        if not shutil.which(name, path=path):
+            return f"{name} is not installed"
+    return None

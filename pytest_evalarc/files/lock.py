@@ -36,7 +36,8 @@ def locked(path: Path, *, given_up: threading.Event | None = None) -> Iterator[N
     # Asyncio comes with it, which is much for a process that only collects.
     from filelock import FileLock
 
-    lock = FileLock(path)
+    # Whoever ends the block may be another thread than the one that began it.
+    lock = FileLock(path, thread_local=False)
     _acquire(lock, given_up)
     try:
         yield

@@ -52,7 +52,7 @@ def copy_tree(
     """
     chosen = [entry for entry in manifest.entries if select is None or select(entry.path)]
     folders = [entry for entry in chosen if entry.type is EntryType.DIR]
-    with _source(root) as source, _destination(dest) as target:
+    with _source(root) as source, destination(dest) as target:
         for entry in folders:
             target.make_folder(entry.path)
         for entry in chosen:
@@ -74,10 +74,10 @@ def write_tree(dest: Path, files: Mapping[str, bytes], *, replace: bool = False)
     Raises:
         InfrastructureError: A path leads outside, is in the way, or cannot be written.
     """
-    with _destination(dest) as target:
+    with destination(dest) as target:
         for path, content in sorted(files.items()):
             with target.new_file(path, replace=replace) as descriptor:
-                _write_all(descriptor, content)
+                write_all(descriptor, content)
                 os.fchmod(descriptor, 0o644)
 
 
@@ -183,16 +183,18 @@ def _make_accessible(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Destination:
-    """A folder of ours that is being filled."""
+class Destination:
+    """A folder of ours that is being filled, by relative POSIX paths that stay inside it."""
 
     folder: Folder
 
     def make_folder(self, path: str) -> None:
+        """Make a folder, and those above it, where it is missing."""
         with self._parent(f"{path}/_"):
             pass
 
     def set_mode(self, path: str, mode: int) -> None:
+        """Set the permission bits of what is there."""
         with self._parent(path) as parent:
             parent.chmod(_name(path), mode & 0o777)
 
@@ -241,12 +243,17 @@ def _source(root: Path) -> Iterator[Folder]:
 
 
 @contextlib.contextmanager
-def _destination(dest: Path) -> Iterator[_Destination]:
+def destination(dest: Path) -> Iterator[Destination]:
+    """Hold a folder open to be filled; made if it is not there, and no link itself.
+
+    Raises:
+        InfrastructureError: It cannot be made or opened.
+    """
     with _as_infrastructure(str(dest)):
         dest.mkdir(parents=True, exist_ok=True)
         folder = Folder.at(dest)
     with folder:
-        yield _Destination(folder)
+        yield Destination(folder)
 
 
 @contextlib.contextmanager
@@ -275,7 +282,7 @@ def _clear(parent: Folder, name: str) -> None:
             parent.unlink(name)
 
 
-def _copy_file(source: Folder, entry: Entry, target: _Destination, *, replace: bool) -> None:
+def _copy_file(source: Folder, entry: Entry, target: Destination, *, replace: bool) -> None:
     where = printable(f"{source.path}/{entry.path}", limit=400)
     try:
         descriptor = open_regular(source, entry)
@@ -302,7 +309,7 @@ def _copy_content(source: int, target: int, entry: Entry) -> None:
             chunk = os.read(source, min(_CHUNK, left))
             if not chunk:
                 raise changed(entry)
-            _write_all(target, chunk)
+            write_all(target, chunk)
             left -= len(chunk)
     if os.fstat(source).st_size != entry.size:
         raise changed(entry)
@@ -340,7 +347,8 @@ def _extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         offset = end
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of some bytes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

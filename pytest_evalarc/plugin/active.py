@@ -18,6 +18,8 @@ from pytest_evalarc.plugin.signals import Interrupts
 
 if TYPE_CHECKING:
     from pytest_evalarc.plugin.gating import Gating
+    from pytest_evalarc.plugin.home import Home
+    from pytest_evalarc.plugin.hosts import Hosts
     from pytest_evalarc.plugin.live import Live
     from pytest_evalarc.plugin.session import EvalSession
     from pytest_evalarc.plugin.sharding import Share
@@ -40,6 +42,7 @@ class Active:
         self._share: Share | None = None
         self._are_others_alone = False
         """Whether all that was selected belongs to other shards, here or in any worker."""
+        self._hosts: Hosts | None = None
         selected = selected_tasks(tasks, self.options)
         if selected is None and self.options.on_command_line("regrade"):
             from pytest_evalarc.plugin.regrading import regraded_tasks
@@ -47,6 +50,19 @@ class Active:
             selected = regraded_tasks(tasks, self.options)
         if selected is not None and config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = [str(path) for path in selected]
+        self._look_for_hosts()
+
+    def _look_for_hosts(self) -> None:
+        """Take part in the work of other hosts, where `--tx` names any."""
+        specs = self.config.getoption("tx", ())
+        if _is_worker(self.config) or all(str(spec).endswith("popen") for spec in specs):
+            return
+        if self._is_among_arguments() or self.options.are_trials_asked_for():
+            from pytest_evalarc.plugin.hosts import Hosts, has_other_hosts
+
+            if has_other_hosts(self.config):
+                self._hosts = Hosts(self.config, self.evals)
+                self.config.pluginmanager.register(self._hosts, "evalarc-hosts")
 
     def evals(self) -> EvalSession:
         """Return what this process holds of the evals; made when it is first asked for.
@@ -58,7 +74,17 @@ class Active:
             from pytest_evalarc.plugin.session import EvalSession
 
             self._session = EvalSession.of(self.config, self.tasks, batch=self._batch)
+            if "evalarc_home" in getattr(self.config, "workerinput", {}):
+                self._session.home = self._way_home(self._session)
         return self._session
+
+    def _way_home(self, evals: EvalSession) -> Home | None:
+        """Return the way to the controller's results; None where this worker sees them itself."""
+        from pytest_evalarc.plugin.home import INPUT, Home, shares_results
+
+        channel, token = self.config.workerinput[INPUT]  # type: ignore[attr-defined]
+        results = evals.request.results
+        return None if shares_results(results, token) else Home(channel, results)
 
     @cached_property
     def _batch(self) -> str:
@@ -157,10 +183,20 @@ class Active:
             items[:] = share.own
             self.config.hook.pytest_deselected(items=share.others)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Keep what `--collect-only` is about to list."""
+        """Keep what `--collect-only` is about to list, and tell a controller what this host runs.
+
+        First, as the controller compares it when it hears what was collected.
+        """
         if self.config.option.collectonly:
             self._collected = tuple(session.items)
+        if "evalarc_home" in getattr(self.config, "workerinput", {}):
+            from pytest_evalarc.plugin.facts import facts_of
+            from pytest_evalarc.plugin.home import INPUT, tell_facts
+
+            channel, _ = self.config.workerinput[INPUT]  # type: ignore[attr-defined]
+            tell_facts(channel, facts_of(self.evals(), self.evals().read_tasks))
 
     # Running.
 
@@ -286,6 +322,8 @@ class Active:
         runs.stop()
         if _is_worker(session.config):
             return
+        if self._hosts is not None:
+            self._hosts.stop()
         runs.finish()
         if self.options.was_given("html"):
             from pytest_evalarc.plugin.page import with_page

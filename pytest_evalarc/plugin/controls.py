@@ -20,6 +20,7 @@ from pytest_evalarc.model.audit import AuditPlan, ControlDoc
 from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
+from pytest_evalarc.plugin.home import Home, brought
 from pytest_evalarc.plugin.nodes import EvalItem
 from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.runs.batch import Batch
@@ -48,6 +49,7 @@ class Audit:
     plan: AuditPlan
     batch: Batch
     folder: Path
+    home: Home | None
 
     def graded(
         self,
@@ -74,7 +76,8 @@ class Audit:
             cancelled=cancelled,
             on_last_cases=on_last_cases,
         )
-        return once(row, ControlDoc, produce, given_up=given_up).grading
+        with brought(self.home, row, given_up=given_up):
+            return once(row, ControlDoc, produce, given_up=given_up).grading
 
     @property
     def _is_reference_cached(self) -> bool:
@@ -213,6 +216,7 @@ class Controls:
                 plan=evals.runs.keep_audit_plan(task),
                 batch=evals.runs.batch(evals.default_sandbox),
                 folder=evals.folders.audit(task.name),
+                home=evals.home,
             )
         return self._audits[task.name]
 

@@ -25,16 +25,16 @@ from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.controls import Controls
+from pytest_evalarc.plugin.home import brought
 from pytest_evalarc.plugin.timeouts import TimedOut
 from pytest_evalarc.reporting.batch import Documents, write_documents
 from pytest_evalarc.runs.batch import Batch, Parts
-from pytest_evalarc.runs.once import once
+from pytest_evalarc.runs.once import mark_of, once
 from pytest_evalarc.runs.plan import (
     check_host,
     check_plan,
     make_audit_plan,
     planned_client,
-    planned_treatment,
 )
 from pytest_evalarc.runs.resume import require_same
 from pytest_evalarc.runs.shards import NAME, keep_shard
@@ -42,6 +42,7 @@ from pytest_evalarc.runs.slots import LocalSlots, Place, Slots
 
 if TYPE_CHECKING:
     from pytest_evalarc.clients.protocol import Client
+    from pytest_evalarc.model.planned import PlannedTrial
     from pytest_evalarc.model.transcript import Transcript
     from pytest_evalarc.model.trial import PlanDoc, TrialResult
     from pytest_evalarc.plugin.session import EvalSession, TrialHandle
@@ -100,37 +101,24 @@ class Runs:
             EditedError: The result that is there says otherwise than its own rows.
         """
         from pytest_evalarc.counting.recount import require_agreement
-        from pytest_evalarc.model.trial import TrialResult
-        from pytest_evalarc.runs.trial import cancelled, run_trial
 
         self._check_plan(handle)
         self._keep_plan(handle.task, handle.plan)
         trial = self._trial(handle, sandbox)
         path = handle.folder / "result.json"
-        ran: list[TrialResult] = []
-
-        def produce() -> TrialResult:
-            with self._announced(handle):
-                ran.append(run_trial(trial))
-            return ran[-1]
-
+        timeouts = self._evals.timeouts
         try:
-            with self._evals.timeouts.told():
-                result = once(
-                    path,
-                    TrialResult,
-                    produce,
-                    lost=lambda error: cancelled(
-                        trial.plan, handle.entry, trial.client, error, folder=handle.folder
-                    ),
-                    given_up=self._evals.timeouts.expired,
-                    turn=lambda: self._turn(handle),
-                )
+            with (
+                timeouts.told(),
+                brought(self._evals.home, path, given_up=timeouts.expired, paused=timeouts.paused),
+            ):
+                result, has_run = self._once(handle, trial, path)
+                if has_run:
+                    _keep_trajectory(trial, result)
         except TimedOut as error:
             # Another process runs it, and goes on.
             pytest.fail(str(error), pytrace=False)
-        if ran:
-            _keep_trajectory(trial, result)
+        if has_run:
             self._evals.config.hook.pytest_evalarc_trial_finished(
                 result=result, folder=handle.folder
             )
@@ -138,22 +126,50 @@ class Runs:
             require_agreement(result, where=str(path))
         return result
 
+    def _once(self, handle: TrialHandle, trial: Trial, path: Path) -> tuple[TrialResult, bool]:
+        """Return a trial's result, and whether it was this very call that ran it."""
+        from pytest_evalarc.model.trial import TrialResult
+        from pytest_evalarc.runs.trial import cancelled, run_trial
+
+        ran: list[TrialResult] = []
+
+        def produce() -> TrialResult:
+            with self._announced(handle):
+                ran.append(run_trial(trial))
+            return ran[-1]
+
+        result = once(
+            path,
+            TrialResult,
+            produce,
+            lost=lambda error: cancelled(
+                trial.plan, handle.entry, trial.client, error, folder=handle.folder
+            ),
+            given_up=self._evals.timeouts.expired,
+            turn=lambda: self._turn(handle),
+        )
+        return result, bool(ran)
+
     @contextlib.contextmanager
     def _turn(self, handle: TrialHandle) -> Iterator[None]:
         """Wait until a trial may run, and hold what it may run with.
 
         Its client's slot comes first: what the batch has used up is known once it is held.
         """
-        entry = handle.entry
-        place = Place(handle.task.name, entry.round, entry.order)
-        with contextlib.ExitStack() as held:
+        # A controller knows what all hosts hold and have used, and has said that it may run.
+        if self._evals.home is not None:
+            yield
+            return
+        place = Place.of(handle.task.name, handle.entry)
+        with contextlib.ExitStack() as slot:
             with self._evals.timeouts.paused():
-                held.enter_context(self._slots.held(handle.plan.client, place))
+                slot.enter_context(self.slots.held(handle.plan.client, place))
             self._skip_beyond_budget(handle)
             yield
 
     @cached_property
-    def _slots(self) -> Slots:
+    def slots(self) -> Slots:
+        """What bounds how many trials of a client run at once."""
         limits = self._evals.request.max_parallel
         return LocalSlots(folders=self._evals.folders, limits=limits)
 
@@ -167,10 +183,13 @@ class Runs:
 
     def _skip_beyond_budget(self, handle: TrialHandle) -> None:
         """Skip what looks at a trial whose round the batch's budget keeps from being started."""
-        plan = handle.plan.document
-        reason = self._budget.admit(handle.folder.parent, plan, handle.entry)
+        reason = self.admit(handle.folder, handle.plan.document, handle.entry)
         if reason is not None:
             pytest.skip(f"not started: {reason}")
+
+    def admit(self, folder: Path, plan: PlanDoc, entry: PlannedTrial) -> str | None:
+        """Return why the trial of a result folder may not start; None when it may."""
+        return self._budget.admit(folder.parent, plan, entry)
 
     @cached_property
     def _budget(self) -> Budget:
@@ -210,16 +229,9 @@ class Runs:
             UsageError: It cannot.
         """
         client = planned_client(plan.document, self._evals.registry.clients.get)
-        treatment = self._treatment(plan)
+        treatment = self._evals.treatment(plan)
         check_plan(task, client, treatment)
         return client, treatment
-
-    def _treatment(self, plan: Plan) -> Treatment | None:
-        return planned_treatment(
-            plan.document,
-            self._evals.registry.treatments.get,
-            program=self._evals.request.symposium,
-        )
 
     def keep_share(self, share: Share) -> None:
         """Write down all that is planned, before the first part of it runs on this machine.
@@ -248,6 +260,8 @@ class Runs:
         if folder not in self._kept_plans:
             self._open(folder)
             require_same(once(folder / "plan.json", PlanDoc, lambda: plan.document), plan.document)
+            if self._evals.home is not None:
+                self._evals.home.keep_plan(folder / "plan.json", plan.document)
             self._kept_plans.add(folder)
 
     def keep_audit_plan(self, task: Task) -> AuditPlan:
@@ -260,6 +274,8 @@ class Runs:
         self._open(folder)
         plan = make_audit_plan(task, self._evals.request, sandbox=sandbox.name, image=sandbox.image)
         require_same(once(folder / "plan.json", AuditPlan, lambda: plan), plan)
+        if self._evals.home is not None:
+            self._evals.home.keep_plan(folder / "plan.json", plan)
         return plan
 
     def _open(self, folder: Path) -> None:
@@ -278,7 +294,7 @@ class Runs:
             entry=handle.entry,
             task=handle.task,
             client=planned_client(handle.plan.document, self._evals.registry.clients.get),
-            treatment=self._treatment(handle.plan),
+            treatment=self._evals.treatment(handle.plan),
             batch=self.batch(sandbox),
             # Whoever brings another sandbox brings it for sessions too.
             boundary=None if session is self._evals.default_sandbox else session,
@@ -364,31 +380,39 @@ class Runs:
             f"*/*/{self._evals.request.batch}/*/.result.json.begun"
         ):
             try:
-                self._settle(begun)
+                self.settle(begun.with_name("result.json"), None)
             except DocumentError as problem:
                 yield problem
 
-    def _settle(self, begun: Path) -> None:
+    def settle(self, path: Path, cut_off_by: BaseException | None) -> None:
+        """Give a result to a trial that was begun and cut off.
+
+        Args:
+            path: Its result.json.
+            cut_off_by: What cut it off; None for the death of its process.
+
+        Raises:
+            DocumentError: Its plan or its result cannot be read, or no result be written.
+        """
         from pytest_evalarc.model.trial import PlanDoc, TrialResult
         from pytest_evalarc.runs.trial import cancelled
 
-        plan = read_model(begun.parent.parent / "plan.json", PlanDoc)
-        entry = next((entry for entry in plan.trials if entry.folder == begun.parent.name), None)
+        plan = read_model(path.parent.parent / "plan.json", PlanDoc)
+        entry = next((entry for entry in plan.trials if entry.folder == path.parent.name), None)
         if entry is None:
             return
         client = planned_client(plan, self._evals.registry.clients.get)
-        result = begun.with_name("result.json")
         no_time = threading.Event()
         no_time.set()
         # A trial whose lock is held is not lost: another session is at it.
         with contextlib.suppress(GivenUp):
             once(
-                result,
+                path,
                 TrialResult,
-                lambda: cancelled(plan, entry, client, None, folder=result.parent),
+                lambda: cancelled(plan, entry, client, cut_off_by, folder=path.parent),
                 given_up=no_time,
             )
-            begun.unlink(missing_ok=True)
+            mark_of(path).unlink(missing_ok=True)
 
     @property
     def is_broken(self) -> bool:

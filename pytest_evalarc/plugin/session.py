@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from pytest_evalarc.model.transcript import Transcript
     from pytest_evalarc.model.trial import TrialResult
     from pytest_evalarc.plugin.candidate import Candidate
+    from pytest_evalarc.plugin.home import Home
     from pytest_evalarc.plugin.regrading import Regrading
     from pytest_evalarc.plugin.running import Runs
+    from pytest_evalarc.treatments.protocol import Treatment
 
 DEFAULT_CLIENT = "oracle"
 RECENT = 16
@@ -135,6 +137,8 @@ class EvalSession:
         self.timeouts = Timeouts()
         self.recent: deque[TrialResult] = deque(maxlen=RECENT)
         """Kept because their items come one after another; all others are read again if need be."""
+        self.home: Home | None = None
+        """The way to the controller's results; None in every process that can write there."""
         self._tasks: dict[Path, Task | EvalArcError] = {}
         self._plans: dict[tuple[str, str], Plan] = {}
         self._handles: dict[tuple[str, str, str], TrialHandle] = {}
@@ -254,6 +258,11 @@ class EvalSession:
         """Return what is doubtful in a valid task."""
         return prompt_warnings(task)
 
+    @property
+    def read_tasks(self) -> tuple[str, ...]:
+        """The names of the tasks that were read, valid or not."""
+        return tuple(folder.name for folder in self._tasks)
+
     def has_wanted_name(self, name: str) -> bool:
         """Whether `--evalarc-task` selects a task; it selects all when it is not given."""
         return _matches((name,), self.options.texts("task"))
@@ -308,6 +317,14 @@ class EvalSession:
     def plan_of(self, task: Task, label: str) -> Plan:
         """Return the planned trials of a task and the client behind a label."""
         return self.plan(task, self._label(label))
+
+    def treatment(self, plan: Plan) -> Treatment | None:
+        """Return what a plan's treated trials get; None for one without treatment."""
+        from pytest_evalarc.runs.plan import planned_treatment
+
+        return planned_treatment(
+            plan.document, self.registry.treatments.get, program=self.request.symposium
+        )
 
     def expectations(self, plan: Plan, configuration: str) -> tuple[str, ...]:
         """Return the names of all that is decided in a configuration beside the code."""

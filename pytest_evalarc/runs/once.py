@@ -53,7 +53,7 @@ def once(
     with contextlib.ExitStack() as held:
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(path.with_name(f".{path.name}.lock"), given_up=given_up))
+            held.enter_context(locked(lock_of(path), given_up=given_up))
         if path.exists():
             return read_model(path, model)
         if lost is None:
@@ -62,16 +62,26 @@ def once(
             with _told(path):
                 write_model(path, document)
             return document
-        if not _begun(path).exists():
+        if not mark_of(path).exists():
             held.enter_context(turn())
         return _at_most_once(path, produce, lost)
+
+
+def lock_of(path: Path) -> Path:
+    """Return the lock that is held while a document is produced."""
+    return path.with_name(f".{path.name}.lock")
+
+
+def mark_of(path: Path) -> Path:
+    """Return the mark of a document that was begun and must never be begun again."""
+    return path.with_name(f".{path.name}.begun")
 
 
 def _at_most_once(
     path: Path, produce: Callable[[], M], lost: Callable[[BaseException | None], M]
 ) -> M:
     """Produce a document behind a mark that outlives this process, so nobody does it again."""
-    begun = _begun(path)
+    begun = mark_of(path)
     died = begun.exists()
     if not died:
         with _told(begun):
@@ -89,10 +99,6 @@ def _at_most_once(
         raise
     begun.unlink(missing_ok=True)
     return document
-
-
-def _begun(path: Path) -> Path:
-    return path.with_name(f".{path.name}.begun")
 
 
 @contextlib.contextmanager

@@ -34,6 +34,7 @@ from pytest_evalarc.runs.evidence import (
     told,
 )
 from pytest_evalarc.runs.findings import look_outside
+from pytest_evalarc.runs.intake import HostLost
 from pytest_evalarc.runs.prepare import PrelaunchError, Trial, prepare
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.session import (
@@ -120,6 +121,8 @@ def read_transcript(trial: Trial) -> Transcript:
 def _cut_off_by(error: BaseException | None) -> Cause:
     if error is None:
         return Cause(kind=CauseKind.WORKER_CRASH, detail="the process that ran it died")
+    if isinstance(error, HostLost):
+        return Cause(kind=CauseKind.WORKER_CRASH, detail=str(error))
     if isinstance(error, Exception):
         return Cause(kind=CauseKind.INTERRUPTED, detail=f"the harness broke: {told(error)}")
     word = printable(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -221,6 +222,18 @@ def test_the_example_of_the_reference_is_reproduced(reference_example) -> None:
     assert "observed_load" not in data["configurations"][WITHOUT]
     assert (data["task"], data["client"]) == ("store-durability", "fast-claude")
     assert (data["isolation"], data["selection"]) == ("enforced", "complete")
+
+
+def test_the_clocks_of_hosts_change_no_figure(reference_example) -> None:
+    """When a trial started is told of it and nothing else: hosts may be hours apart."""
+    plan, results = reference_example
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    skewed = {
+        folder: result.model_copy(update={"started_at": now - timedelta(hours=7 * number)})
+        for number, (folder, result) in enumerate(results.items())
+    }
+
+    assert count(plan, skewed) == count(plan, results)
 
 
 def test_the_delta_nests_like_a_configuration(reference_example) -> None:

@@ -21,6 +21,7 @@ from pytest_evalarc.model.planned import Execution, Outcome
 from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.benchmarks import read_benchmark
 from pytest_evalarc.runs import session
+from pytest_evalarc.runs.intake import HostLost
 from pytest_evalarc.runs.trial import cancelled, read_transcript, run_trial
 from pytest_evalarc.treatments.skills import Skills
 from tests.evals import CANARY, DONE, SOLUTION, START, Evals, shell
@@ -859,6 +860,7 @@ def test_a_timeout_of_the_test_cancels_this_trial_alone(make: Make) -> None:
     ("error", "kind", "detail"),
     [
         (None, "worker_crash", "the process that ran it died"),
+        (HostLost("host hostA was lost"), "worker_crash", "host hostA was lost"),
         (KeyboardInterrupt(), "interrupted", "the session was interrupted"),
         (KeyboardInterrupt("SIGTERM"), "interrupted", "SIGTERM"),
         (SystemExit(1), "interrupted", "1"),
