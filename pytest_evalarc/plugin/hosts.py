@@ -201,12 +201,14 @@ class Hosts:
         at_once = threading.Event()
         at_once.set()
         batch = evals.request.batch
+        lock = evals.request.results / f".{batch}.hosts.lock"
         try:
-            lock = evals.request.results / f".{batch}.hosts.lock"
             self._held.enter_context(locked(lock, given_up=at_once))
         except GivenUp:
             problem = f"another session hands batch {batch} out to hosts"
             raise UsageError("--evalarc-batch", problem, "wait for its end") from None
+        # While it is still held: results are no place for what says nothing.
+        self._held.callback(_remove, lock)
 
     def pytest_configure_node(self, node: Any) -> None:
         """Open a channel to a worker that may be elsewhere, and keep its loss from us."""
