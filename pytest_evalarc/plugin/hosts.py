@@ -311,7 +311,7 @@ class Hosts:
         crashed = scheduler.remove_node(node) if node in scheduler.nodes else None
         self._tell(node, link.host, crashed, error)
         if scheduler.has_pending and all(other.shutting_down for other in scheduler.nodes):
-            node.workeroutput["shouldstop"] = (
+            session.shouldstop = (
                 f"host {link.host} was lost and no other can take what was left to it; "
                 f"go on with --evalarc-batch={self._evals().request.batch}"
             )
