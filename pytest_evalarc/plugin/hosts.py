@@ -206,12 +206,14 @@ class Hosts:
         at_once = threading.Event()
         at_once.set()
         batch = evals.request.batch
+        lock = evals.request.results / f".{batch}.hosts.lock"
         try:
-            lock = evals.request.results / f".{batch}.hosts.lock"
             self._held.enter_context(locked(lock, given_up=at_once))
         except GivenUp:
             problem = f"another session hands batch {batch} out to hosts"
             raise UsageError("--evalarc-batch", problem, "wait for its end") from None
+        # While it is still held: results are no place for what says nothing.
+        self._held.callback(_remove, lock)
 
     def pytest_configure_node(self, node: Any) -> None:
         """Open a channel to a worker that may be elsewhere, and keep its loss from us."""
@@ -322,7 +324,7 @@ class Hosts:
         crashed = scheduler.remove_node(node) if node in scheduler.nodes else None
         self._tell(node, link.host, crashed, error)
         if scheduler.has_pending and all(other.shutting_down for other in scheduler.nodes):
-            node.workeroutput["shouldstop"] = (
+            session.shouldstop = (
                 f"host {link.host} was lost and no other can take what was left to it; "
                 f"go on with --evalarc-batch={self._evals().request.batch}"
             )

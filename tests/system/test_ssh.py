@@ -94,7 +94,7 @@ class Spread:
 
     def leftovers(self) -> list[str]:
         """Return what only something under way may leave in the results."""
-        patterns = (".arriving-*", "*.begun", ".seen-by-hosts-*", "*.tmp")
+        patterns = (".arriving-*", "*.begun", ".seen-by-hosts-*", "*.hosts.lock", "*.tmp")
         return [str(path) for each in patterns for path in self.project.results.rglob(each)]
 
     def when(self, is_so: Callable[[], bool], run: subprocess.Popen[str]) -> None:
