@@ -12,6 +12,7 @@ import flood
 import idle
 import trials
 from figures import Figure
+from inspect_peer import inspect_trial
 from processes import MIB, one
 
 FIGURES = (
@@ -28,6 +29,8 @@ class Sizes(NamedTuple):
 
     idle_runs: int
     rounds: int
+    samples: int
+    sample_runs: int
     flood_bytes: int
     bare_runs: int
     items: int
@@ -38,6 +41,8 @@ class Sizes(NamedTuple):
 FULL = Sizes(
     idle_runs=40,
     rounds=5,
+    samples=100,
+    sample_runs=3,
     flood_bytes=1 << 30,
     bare_runs=40,
     items=10_000,
@@ -47,6 +52,8 @@ FULL = Sizes(
 QUICK = Sizes(
     idle_runs=6,
     rounds=2,
+    samples=100,
+    sample_runs=1,
     flood_bytes=128 * MIB,
     bare_runs=10,
     items=10_000,
@@ -60,7 +67,8 @@ def foundation_figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
     sizes = QUICK if quick else FULL
     yield from idle.idle_figures(folder / "idle", sizes.idle_runs)
     ran = trials.oracle_trials(folder / "trials", sizes.rounds)
-    yield from trials.trial_figures(ran)
+    beside = inspect_trial(folder / "inspect", samples=sizes.samples, runs=sizes.sample_runs)
+    yield from trials.trial_figures(ran, beside=beside)
     yield from trials.check_figures(ran, sizes.bare_runs)
     yield from flood.flood_figures(sizes.flood_bytes)
     yield from collection.collection_figures(folder / "collection", sizes.items, sizes.collections)

@@ -114,11 +114,11 @@ def _trial(document: dict[str, Any], times_s: dict[tuple[str, int], float]) -> T
     )
 
 
-def trial_figures(trials: Sequence[Trial]) -> Iterator[Figure]:
+def trial_figures(trials: Sequence[Trial], *, beside: str) -> Iterator[Figure]:
     """Yield what a trial costs beyond its session and its graded commands."""
     ours = [trial.ours_s * 1000 for trial in trials]
     note = f"{len(trials)} trials; commands {median_ms(t.commands_s for t in trials):.0f} ms"
-    yield OWN.of(statistics.median(ours), note)
+    yield OWN.of(statistics.median(ours), note, beside=beside)
     yield FIRST.of(ours[0], "the first trial stages the tools and proves the sandbox for all")
     yield LATER.of(max(ours[1:]))
     yield SHARE.of(statistics.median(trial.ours_s / trial.commands_s for trial in trials))
