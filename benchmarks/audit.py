@@ -2,7 +2,7 @@
 
 A clean virtual environment has both programs in it. They audit the same pack with seeds 17, 41
 and 97 in turns, and ratios of medians are told. Ours runs in bubblewrap and theirs without a
-sandbox.
+sandbox. Ours is then confined to one core and to two, in turns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from figures import Figure, Known, require
-from processes import BARE_ENVIRONMENT, ROOT, clean_python
+from figures import Figure, Known, MissingError, require
+from processes import BARE_ENVIRONMENT, ROOT, clean_python, on_cores
 
 THEIRS = "evalarc==0.22.0"
 PEER = "EvalArc 0.22.0"
@@ -27,7 +27,8 @@ FULL = Known("full audit in bubblewrap : EvalArc", "ratio", at_most=0.6)
 FAST = Known("fast audit in bubblewrap : EvalArc", "ratio", at_most=0.2)
 CPU = Known("own CPU : the candidates' CPU", "ratio", at_most=0.1)
 MEMORY = Known("peak memory : EvalArc", "ratio", at_most=2)
-FIGURES = (FULL, FAST, CPU, MEMORY)
+CORES = Known("full audit, one core : two cores", "ratio", at_least=1.7)
+FIGURES = (FULL, FAST, CPU, MEMORY, CORES)
 
 RUNNER = """\
 import json, resource, runpy, sys
@@ -133,7 +134,9 @@ class Bench:
 def audit_figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
     """Yield every figure, each the median of runs in turns."""
     rounds = 1 if quick else 3
-    yield from peer_figures(Bench(folder), rounds)
+    bench = Bench(folder)
+    yield from peer_figures(bench, rounds)
+    yield cores_figure(bench, rounds)
 
 
 def peer_figures(bench: Bench, rounds: int) -> Iterator[Figure]:
@@ -155,6 +158,25 @@ def peer_figures(bench: Bench, rounds: int) -> Iterator[Figure]:
     ours_mib, theirs_mib = median(full, "peak_mib"), median(theirs, "peak_mib")
     beside = f"{PEER}: {theirs_mib:.0f} MiB"
     yield MEMORY.of(ours_mib / theirs_mib, f"{ours_mib:.0f} MiB", beside=beside)
+
+
+def cores_figure(bench: Bench, rounds: int) -> Figure:
+    """Return how much sooner an audit ends that has a second core."""
+    single, double = [], []
+    try:
+        for _ in range(rounds):
+            single.append(confined(bench, 1))
+            double.append(confined(bench, 2))
+    except MissingError as reason:
+        return CORES.left_out(str(reason))
+    single_s, double_s = median(single, "wall_s"), median(double, "wall_s")
+    return CORES.of(single_s / double_s, f"{single_s:.1f} s and {double_s:.1f} s")
+
+
+def confined(bench: Bench, cores: int) -> Usage:
+    """Audit in full on so many cores, as many cases at once."""
+    with on_cores(cores):
+        return bench.ours("full")
 
 
 def median(runs: Sequence[Usage], name: str) -> float:

@@ -10,6 +10,7 @@ from typing import Protocol
 import agents
 import audit
 import foundation
+import growth
 import merge
 from figures import BrokenError, Figure, Known, MissingError
 
@@ -56,6 +57,14 @@ SETS = (
         figures=audit.FIGURES,
         measure=audit.audit_figures,
         missing=bwrap_missing,
+    ),
+    FigureSet(
+        name="growth",
+        title="Growth of cost",
+        figures=growth.FIGURES,
+        measure=growth.growth_figures,
+        missing=bwrap_missing,
+        extra=True,
     ),
     FigureSet(
         name="merge",
