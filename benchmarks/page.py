@@ -44,15 +44,14 @@ def page(facts: Mapping[str, str], sections: Sequence[Section], *, quick: bool) 
 
 
 def verdicts(figures: Iterable[Figure]) -> str:
-    """Return in one sentence how many bars were reached, and which were not."""
+    """Return in a sentence or two how many bars were reached, and which were missed."""
     judged = [figure for figure in figures if figure.known.bar != "-"]
-    failed = [figure.known.name.strip() for figure in judged if figure.verdict == "FAIL"]
-    unknown = [figure.known.name.strip() for figure in judged if figure.value is None]
-    passed = len(judged) - len(failed) - len(unknown)
-    told = f"{passed} of {len(judged)} bars were reached"
-    told += f"; missed: {', '.join(failed)}" if failed else ""
-    told += f"; not measured: {', '.join(unknown)}" if unknown else ""
-    return f"{told}."
+    passed = sum(figure.verdict == "PASS" for figure in judged)
+    unknown = sum(figure.value is None for figure in judged)
+    missed = [f"`{figure.known.name.strip()}`" for figure in judged if figure.verdict == "FAIL"]
+    told = f"Of {len(judged)} bars {passed} were reached"
+    told += f" and {unknown} not measured." if unknown else "."
+    return f"{told} Missed: {', '.join(missed)}." if missed else told
 
 
 def _section(section: Section) -> str:

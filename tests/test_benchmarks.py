@@ -116,7 +116,7 @@ def test_the_page_is_made_of_its_arguments_alone(scripts: Scripts) -> None:
         ["---"] * len(figures.HEADS),
         ["gone", "-", "MiB", "<= 1", "-", "-", "not measured"],
     ]
-    assert "1 of 3 bars were reached; missed: of it slow; not measured: gone.\n" in text
+    assert "\nOf 3 bars 1 were reached and 1 not measured. Missed: `of it slow`.\n" in text
     assert "\n## Sizes\n\nLeft out here: no such thing is installed.\n\n|" in text
     assert scripts.page.QUICK in text
 
