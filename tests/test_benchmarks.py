@@ -202,6 +202,38 @@ def test_every_measured_set_says_what_it_is_about(scripts: Scripts) -> None:
     assert len({each.name for each in sets}) == len(sets)
 
 
+# The command.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras"),
+    [
+        ((), {"growth", "merge", "agents"}),
+        (("--merge",), {"merge"}),
+        (("--merge", "--agents"), {"merge", "agents"}),
+        (("--no-extras",), set()),
+    ],
+)
+def test_extra_sets_are_all_measured_unless_some_are_named(
+    scripts: Scripts, arguments: tuple[str, ...], extras: set[str]
+) -> None:
+    """What must be reached is measured always, and the rest by choice."""
+    command = scripts.command
+
+    assert command.chosen(command.parsed(arguments)) == {"foundation", "audit"} | extras
+
+
+def test_less_than_all_does_not_take_the_place_of_the_page(scripts: Scripts) -> None:
+    """A quick look after a change would throw away what took half an hour to measure."""
+
+    def page_of(*arguments: str) -> Path | None:
+        return scripts.command.page_of(scripts.command.parsed(arguments))
+
+    assert page_of() == PAGE
+    assert page_of("--quick") is page_of("--merge") is page_of("--no-extras") is None
+    assert page_of("--quick", "--page", "here.md") == Path("here.md")
+
+
 # What is really measured.
 
 
