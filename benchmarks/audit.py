@@ -1,33 +1,34 @@
 """How long an audit of durable-kv takes, beside EvalArc 0.22.0 in the same environment.
 
-`python benchmarks/audit.py` makes a clean virtual environment with both programs in it, lets them
-audit the same pack with seeds 17, 41 and 97 in turns, and tells ratios of medians. Ours runs in
-bubblewrap and theirs without a sandbox. It exits with 0 whatever the figures are: a loaded machine
-is no defect. `--rounds 1` is the quickest.
+A clean virtual environment has both programs in it. They audit the same pack with seeds 17, 41
+and 97 in turns, and ratios of medians are told. Ours runs in bubblewrap and theirs without a
+sandbox. Ours is then confined to one core and to two, in turns.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
-import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from foundation import Figure, show
+from figures import Figure, Known, MissingError, require
+from processes import BARE_ENVIRONMENT, ROOT, clean_python, on_cores
 
-ROOT = Path(__file__).resolve().parent.parent
 THEIRS = "evalarc==0.22.0"
+PEER = "EvalArc 0.22.0"
 SEEDS = ("17", "41", "97")
-ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+
+FULL = Known("full audit in bubblewrap : EvalArc", "ratio", at_most=0.6)
+FAST = Known("fast audit in bubblewrap : EvalArc", "ratio", at_most=0.2)
+CPU = Known("own CPU : the candidates' CPU", "ratio", at_most=0.1)
+MEMORY = Known("peak memory : EvalArc", "ratio", at_most=2)
+CORES = Known("full audit, one core : two cores", "ratio", at_least=1.7)
+FIGURES = (FULL, FAST, CPU, MEMORY, CORES)
 
 RUNNER = """\
 import json, resource, runpy, sys
@@ -72,11 +73,8 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.python = folder / "venv/bin/python"
+        self.python = clean_python(folder / "venv", THEIRS, str(ROOT))
         self.project = folder / "project"
-        venv.create(folder / "venv", with_pip=True)
-        pip = [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, THEIRS, str(ROOT)], check=True, env=ENVIRONMENT)
         task = self.project / "evals/tasks/durable-kv"
         task.mkdir(parents=True)
         (task / "task.toml").write_text(TASK, "utf-8")
@@ -116,10 +114,15 @@ class Bench:
     def _run(self, module: str, arguments: Sequence[str]) -> Usage:
         target = self.folder / "usage.json"
         target.unlink(missing_ok=True)
-        argv = [self.python, self.folder / "runner.py", target, module, *arguments]
+        argv = [str(self.python), str(self.folder / "runner.py"), str(target), module, *arguments]
         started_s = time.monotonic()
         done = subprocess.run(
-            argv, cwd=self.project, env=ENVIRONMENT, capture_output=True, text=True, check=False
+            argv,
+            cwd=self.project,
+            env=BARE_ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         wall_s = time.monotonic() - started_s
         require(target.exists(), f"{module} broke: {done.stderr}")
@@ -128,48 +131,55 @@ class Bench:
         return Usage(wall_s=wall_s, **facts)
 
 
-def require(condition: bool, problem: str) -> None:
-    """Stop when what is measured is not what is meant."""
-    if not condition:
-        raise SystemExit(problem)
-
-
-def audit_figures(folder: Path, rounds: int) -> Iterator[Figure]:
-    """Yield our audit against theirs, each the median of runs in turns."""
+def audit_figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
+    """Yield every figure, each the median of runs in turns."""
+    rounds = 1 if quick else 3
     bench = Bench(folder)
+    yield from peer_figures(bench, rounds)
+    yield cores_figure(bench, rounds)
+
+
+def peer_figures(bench: Bench, rounds: int) -> Iterator[Figure]:
+    """Yield our audit against theirs."""
     theirs, full, fast = [], [], []
     for _ in range(rounds):
         theirs.append(bench.theirs())
         full.append(bench.ours("full"))
         fast.append(bench.ours("fast"))
     base_s, full_s, fast_s = (median(runs, "wall_s") for runs in (theirs, full, fast))
-    yield Figure("EvalArc 0.22.0, without a sandbox", base_s, "s")
-    yield Figure("full audit in bubblewrap : EvalArc", full_s / base_s, "", 0.6, f"{full_s:.1f} s")
-    yield Figure("fast audit in bubblewrap : EvalArc", fast_s / base_s, "", 0.2, f"{fast_s:.1f} s")
+    beside = f"{PEER}, no sandbox: {base_s:.1f} s"
+    yield FULL.of(full_s / base_s, f"{full_s:.1f} s", beside=beside)
+    yield FAST.of(fast_s / base_s, f"{fast_s:.1f} s", beside=beside)
     # Processes below a sandbox are not the harness's own to count, and EvalArc's are: it puts the
     # same cases to nine controls, and we to nine, and a third of them to two more.
     own_s, candidates_s = median(full, "own_cpu_s"), median(theirs, "candidates_cpu_s")
-    note = f"{own_s:.2f} s of {candidates_s:.1f} s"
-    yield Figure("own CPU : the candidates' CPU", own_s / candidates_s, "", 0.1, note)
+    beside = f"{PEER}, candidates: {candidates_s:.1f} s"
+    yield CPU.of(own_s / candidates_s, f"{own_s:.2f} s", beside=beside)
     ours_mib, theirs_mib = median(full, "peak_mib"), median(theirs, "peak_mib")
-    note = f"{ours_mib:.0f} MiB and {theirs_mib:.0f} MiB"
-    yield Figure("peak memory : EvalArc", ours_mib / theirs_mib, "", 2, note)
+    beside = f"{PEER}: {theirs_mib:.0f} MiB"
+    yield MEMORY.of(ours_mib / theirs_mib, f"{ours_mib:.0f} MiB", beside=beside)
+
+
+def cores_figure(bench: Bench, rounds: int) -> Figure:
+    """Return how much sooner an audit ends that has a second core."""
+    single, double = [], []
+    try:
+        for _ in range(rounds):
+            single.append(confined(bench, 1))
+            double.append(confined(bench, 2))
+    except MissingError as reason:
+        return CORES.left_out(str(reason))
+    single_s, double_s = median(single, "wall_s"), median(double, "wall_s")
+    return CORES.of(single_s / double_s, f"{single_s:.1f} s and {double_s:.1f} s")
+
+
+def confined(bench: Bench, cores: int) -> Usage:
+    """Audit in full on so many cores, as many cases at once."""
+    with on_cores(cores):
+        return bench.ours("full")
 
 
 def median(runs: Sequence[Usage], name: str) -> float:
     """Return the median of one field."""
-    return statistics.median(getattr(run, name) for run in runs)
-
-
-def main() -> None:
-    """Measure, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each (default: 3)")
-    rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory(prefix="evalarc-benchmark-") as name:
-        show(audit_figures(Path(name).resolve(), rounds), lambda line: print(line, flush=True))
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+    values: list[float] = [getattr(run, name) for run in runs]
+    return statistics.median(values)
