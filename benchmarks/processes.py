@@ -25,6 +25,16 @@ BARE_ENVIRONMENT = {
 }
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 LAST_CHARACTERS = 2_000
+LAUNCHER = """\
+import json, os, subprocess, sys, time
+started_s = time.monotonic()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+wall_s, cpu_s = time.monotonic() - started_s, usage.ru_utime + usage.ru_stime
+print(json.dumps([process.returncode, wall_s, cpu_s, usage.ru_maxrss / 1024]))
+"""
+"""Starts a process from a small one: the system counts the size of whoever starts it as its own."""
 
 
 class Cost(NamedTuple):
@@ -41,13 +51,13 @@ def cost(argv: Sequence[str], folder: Path) -> Cost:
     Raises:
         BrokenError: It failed.
     """
-    started_s = time.monotonic()
-    process = subprocess.Popen(argv, cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall_s = time.monotonic() - started_s
-    process.returncode = os.waitstatus_to_exitcode(status)
-    require(not process.returncode, f"{' '.join(argv)} ended with {process.returncode}")
-    return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, *argv]
+    done = subprocess.run(
+        launcher, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    status, *spent = json.loads(done.stdout)
+    require(not status, f"{' '.join(argv)} ended with {status}:\n{done.stderr}")
+    return Cost(*spent)
 
 
 def timed(argv: Sequence[str | Path], folder: Path) -> float:

@@ -237,6 +237,18 @@ def test_less_than_all_does_not_take_the_place_of_the_page(scripts: Scripts) -> 
 # What is really measured.
 
 
+def test_the_memory_of_a_process_is_not_that_of_its_starter(
+    scripts: Scripts, tmp_path: Path
+) -> None:
+    """The system begins with the size of whoever starts it, which hides what a small one takes."""
+    ballast = bytearray(256 << 20)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+
+    spent = scripts.processes.cost([sys.executable, "-I", "-S", "-c", "pass"], tmp_path)
+
+    assert 1 < spent.peak_mib < 128
+
+
 @pytest.mark.slow
 @needs_bwrap
 def test_the_flood_of_the_benchmarks_really_flows() -> None:
