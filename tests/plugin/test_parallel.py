@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 
 import pytest
 
@@ -100,6 +102,30 @@ def test_a_trial_that_is_interrupted_while_it_waits_was_never_begun(limited: Pro
     outcomes = {name: found["outcome"] for name, found in limited.trial_results().items()}
     assert outcomes == {"trial-1-with-skills": "succeeded", "trial-1-without-skills": "cancelled"}
     assert limited.survivors() == []
+
+
+def test_ctrl_c_ends_workers_that_wait(project: Project) -> None:
+    """The terminal sends it to every process, and none of them may wait any longer."""
+    session = project.start(
+        *("-n", "3", "evals", "-m", "evalarc_trial", "--evalarc-client=slow"),
+        *("--evalarc-trials=2", "--evalarc-batch=b", "--evalarc-max-parallel=slow=1"),
+    )
+    waiting = project.eval_root / "b/slots/slow/waiting"
+    until = time.monotonic() + 120
+    while not waiting.is_dir() or len(list(waiting.iterdir())) < 2 or not project.starts():
+        assert time.monotonic() < until, "no trial waits"
+        time.sleep(0.02)
+
+    os.killpg(session.pid, signal.SIGINT)
+    session.communicate(timeout=60)
+
+    assert session.returncode == pytest.ExitCode.INTERRUPTED
+    assert len(project.starts()) == 1
+    outcomes = [result["outcome"] for result in project.trial_results().values()]
+    assert outcomes == ["cancelled"]
+    assert list(project.results.rglob("*.begun")) == []
+    assert not project.eval_root.exists()
+    assert project.survivors() == []
 
 
 def test_a_worker_that_dies_frees_its_slot(project: Project) -> None:
