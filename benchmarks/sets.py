@@ -12,6 +12,7 @@ import audit
 import foundation
 import growth
 import merge
+import ssh
 from figures import BrokenError, Figure, Known, MissingError
 
 
@@ -72,6 +73,14 @@ SETS = (
         figures=merge.FIGURES,
         measure=merge.merge_figures,
         missing=bwrap_missing,
+        extra=True,
+    ),
+    FigureSet(
+        name="ssh",
+        title="Several machines",
+        figures=ssh.FIGURES,
+        measure=ssh.ssh_figures,
+        missing=lambda: bwrap_missing() or ssh.missing(),
         extra=True,
     ),
     FigureSet(

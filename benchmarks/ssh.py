@@ -1,25 +1,22 @@
 """What a controller spends on each trial that another host runs and sends to it over ssh.
 
-`python benchmarks/ssh.py` needs the package with its tests, OpenSSH's daemon and client, and a
-bubblewrap that works. The hosts are daemons on this machine. It exits with 0 whatever the figures
-are: a loaded machine is no defect. `--quick` measures fewer trials.
+It needs the package with its tests, OpenSSH's daemon and client, and a bubblewrap that works. The
+hosts are daemons on this machine.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
-from foundation import Figure, show
+from figures import Figure, Known, require
+from processes import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 # The helpers of the tests are found as they are in a test.
 _helpers = ModuleType("tests")
 _helpers.__path__ = [str(ROOT / "tests")]
@@ -36,6 +33,21 @@ raise SystemExit(status)
 """
 """The controller's own CPU is measured in it: ssh is a process of its own."""
 FEW = 4
+PROGRAMS = ("sshd", "ssh", "ssh-keygen")
+
+
+class Wanted(NamedTuple):
+    """The figures, in the order of the table."""
+
+    remote: Known
+    local: Known
+
+
+WANTED = Wanted(
+    remote=Known("remote trial, CPU of the controller", "ms", at_most=30),
+    local=Known("local trial, CPU of the controller", "ms"),
+)
+FIGURES = tuple(WANTED)
 
 
 class Spread:
@@ -59,42 +71,36 @@ class Spread:
             text=True,
             check=False,
         )
-        if done.returncode:
-            raise SystemExit(done.stdout + done.stderr)
+        require(done.returncode == 0, done.stdout + done.stderr)
         return float(done.stdout.splitlines()[-1])
 
 
-def figures(folder: Path, many: int) -> Iterator[Figure]:
-    """Yield the figures: what grows with the trials, beyond a session of few."""
+def missing() -> str | None:
+    """Return what the machine lacks, in words that name no place on it, or None."""
+    sbin = "/usr/sbin:/sbin"
+    lacking = [
+        name for name in PROGRAMS if not (shutil.which(name) or shutil.which(name, path=sbin))
+    ]
+    return f"there is no {', '.join(lacking)}" if lacking else None
+
+
+def ssh_figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
+    """Yield every figure: what grows with the trials, beyond a session of few."""
+    many = 12 if quick else 44
     spread = Spread(folder)
     spread.hosts.start()
     try:
-        for name, over, bar in (
-            ("remote trial, CPU of the controller", spread.hosts.tx(), 30.0),
-            ("local trial, CPU of the controller", ["-n2"], None),
-        ):
-            # The first session compiles what it imports.
-            spread.controller_s(1, *over)
-            few_s = spread.controller_s(FEW, *over)
-            many_s = spread.controller_s(many, *over)
-            # Each number of trials is run with the treatment and without it.
-            each_ms = 1000 * (many_s - few_s) / (2 * (many - FEW))
-            yield Figure(name, each_ms, "ms", bar, f"{many_s:.2f} s for {2 * many} trials")
+        yield each_trial(spread, WANTED.remote, many, *spread.hosts.tx())
+        yield each_trial(spread, WANTED.local, many, "-n2")
     finally:
         spread.hosts.stop()
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="measure fewer trials")
-    given = parser.parse_args()
-    print(f"{platform.python_implementation()} {platform.python_version()}", end=", ")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    with tempfile.TemporaryDirectory(prefix="evalarc-benchmark-") as name:
-        many = 12 if given.quick else 44
-        show(figures(Path(name).resolve(), many), lambda line: print(line, flush=True))
-
-
-if __name__ == "__main__":
-    main()
+def each_trial(spread: Spread, wanted: Known, many: int, *over: str) -> Figure:
+    """Return what one more trial costs the controller of workers that are given so."""
+    # The first session compiles what it imports.
+    spread.controller_s(1, *over)
+    few_s, many_s = (spread.controller_s(trials, *over) for trials in (FEW, many))
+    # Each number of trials is run with the treatment and without it.
+    each_ms = 1000 * (many_s - few_s) / (2 * (many - FEW))
+    return wanted.of(each_ms, f"{many_s:.2f} s for {2 * many} trials")

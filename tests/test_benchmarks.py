@@ -208,7 +208,7 @@ def test_every_measured_set_says_what_it_is_about(scripts: Scripts) -> None:
 @pytest.mark.parametrize(
     ("arguments", "extras"),
     [
-        ((), {"growth", "merge", "agents"}),
+        ((), {"growth", "merge", "ssh", "agents"}),
         (("--merge",), {"merge"}),
         (("--merge", "--agents"), {"merge", "agents"}),
         (("--no-extras",), set()),
