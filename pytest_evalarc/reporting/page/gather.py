@@ -73,7 +73,9 @@ class TrialRow:
     tokens: int | None = None
     cost_usd: float | None = None
     data: str | None = None
-    """JSON of what the page shows when a reader opens it; None without a result."""
+    """JSON of what the page shows when a reader opens it; None when it has a link, or no result."""
+    link: str | None = None
+    """Leads from the page to its result, where the page has no room for more."""
 
     @property
     def is_eligible(self) -> bool:
@@ -343,6 +345,7 @@ def _row(
     plan: PlanDoc, entry: PlannedTrial, result: TrialResult, folder: Path, sources: Sources
 ) -> TrialRow:
     grading = result.gradings[-1] if result.gradings else None
+    is_opened = sources.allowance.open_one()
     return TrialRow(
         entry=entry,
         outcome=result.outcome,
@@ -352,7 +355,8 @@ def _row(
         elapsed_s=result.elapsed_secs,
         tokens=result.usage.total if result.usage else None,
         cost_usd=result.usage.cost_usd if result.usage else None,
-        data=embedded(trial_data(plan, entry, result, folder, sources)),
+        data=embedded(trial_data(plan, entry, result, folder, sources)) if is_opened else None,
+        link=None if is_opened else sources.link(folder / "result.json"),
     )
 
 

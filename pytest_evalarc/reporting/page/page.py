@@ -21,7 +21,7 @@ from pytest_evalarc.reporting.page.across import AllTasks, all_tasks, doubted
 from pytest_evalarc.reporting.page.figures import causes, figures
 from pytest_evalarc.reporting.page.gather import Gathered, TrialsPart, gather
 from pytest_evalarc.reporting.page.plots import Point, Rate, forest_plot, strip_plot
-from pytest_evalarc.reporting.page.trial import UNKNOWN, Sources
+from pytest_evalarc.reporting.page.trial import MOST_OPENED, UNKNOWN, Allowance, Sources
 
 _HERE = Path(__file__).parent
 TEXT_CHARACTERS = 4000
@@ -53,16 +53,16 @@ def write_page(folders: Sequence[Path], file: Path, sources: Sources) -> Gathere
         problem = f"cannot be made: {error.strerror or error}"
         raise DocumentError(str(file.parent), problem, "name another place") from error
     gathered = gather(folders, sources)
-    write_text(file, page(gathered, linked=sources.allowance.linked))
+    write_text(file, page(gathered, sources.allowance))
     return gathered
 
 
-def page(gathered: Gathered, *, linked: int = 0) -> str:
+def page(gathered: Gathered, left: Allowance) -> str:
     """Return the page as HTML; equal results give equal text.
 
     Args:
         gathered: What it tells.
-        linked: Trials of which something is a link, since it was too much for the page.
+        left: What was left of the page's room once all was gathered.
     """
     style, script = (_own(name) for name in ("style.css", "page.js"))
     environment = Environment(
@@ -86,7 +86,9 @@ def page(gathered: Gathered, *, linked: int = 0) -> str:
         doubted=doubted(gathered.summaries),
         compared=sum(answer.word in words.COMPARED for answer in answers),
         forest=_forest(gathered, together),
-        linked=linked,
+        linked=left.linked,
+        unopened=left.unopened,
+        opened=MOST_OPENED,
         words=words,
         figures=figures,
         causes=causes,

@@ -31,6 +31,8 @@ from pytest_evalarc.runs.session import TRANSCRIPT
 
 EMBEDDED_BYTES = 20 << 20
 """Transcripts, diffs and outputs of checks that a page holds; what is beyond is linked."""
+MOST_OPENED = 1000
+"""Trials whose details a page holds; the rows of more are all that it has room for."""
 MOST_STREAM_BYTES = 64 << 20
 """A larger stream is linked and not read."""
 TEXT_CHARACTERS = 20_000
@@ -50,6 +52,18 @@ class Allowance:
     bytes_left: int = EMBEDDED_BYTES
     linked: int = 0
     """Trials of which something is linked, since it was too much."""
+    to_open: int = MOST_OPENED
+    """Trials whose details may still be embedded; below 0, as many as had to do without."""
+
+    def open_one(self) -> bool:
+        """Return whether the details of one more trial may be embedded, and count it."""
+        self.to_open -= 1
+        return self.to_open >= 0
+
+    @property
+    def unopened(self) -> int:
+        """Trials of which the page has no more than their row and a link."""
+        return max(0, -self.to_open)
 
     def take(self, block: Block) -> bool:
         """Return whether a block may be embedded, and count it."""

@@ -10,6 +10,7 @@ import pytest
 from pytest_evalarc.model.planned import Outcome
 from pytest_evalarc.reporting.page.gather import Gathered
 from pytest_evalarc.reporting.page.page import page
+from pytest_evalarc.reporting.page.trial import Allowance
 from tests.documents import evaluation
 from tests.reporting.page.batches import Batch, Element, Page, graded, stream
 
@@ -249,7 +250,7 @@ def test_a_candidate_is_shown_with_its_dimensions() -> None:
     """A session that only judges a folder has a page too."""
     document = evaluation("says.words")
 
-    found = Page(page(Gathered(evaluations=(document,))))
+    found = Page(page(Gathered(evaluations=(document,)), Allowance()))
 
     numbers = found.numbers("Score by dimension")
     for name, scored in document.dimensions.items():

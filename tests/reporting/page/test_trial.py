@@ -129,6 +129,19 @@ def test_what_is_beyond_the_allowance_is_linked_and_told(batch: Batch) -> None:
     assert "were too much for this page and are linked" in found.html
 
 
+def test_trials_beyond_those_that_can_be_opened_lead_to_their_results(batch: Batch) -> None:
+    """The details of ten thousand trials would be a page of 50 MB that no reader opens."""
+    allowance = Allowance(to_open=1)
+
+    found = batch.page(allowance=allowance)
+
+    assert len(found.trials) == 1
+    assert allowance.unopened >= 1
+    assert found.html.count('/result.json">trial ') == allowance.unopened
+    assert f"{allowance.unopened} trial" in found.html
+    assert "lead to their results" in found.html
+
+
 def test_links_start_from_where_the_page_lies(batch: Batch) -> None:
     """A page in another folder leads to the same files, whatever their names hold."""
     place = batch.root / "pages" / "a b#?"

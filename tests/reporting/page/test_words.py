@@ -10,6 +10,7 @@ from pytest_evalarc.model.trial import TrialResult
 from pytest_evalarc.reporting.batch import write_document
 from pytest_evalarc.reporting.page.gather import Cell
 from pytest_evalarc.reporting.page.page import page
+from pytest_evalarc.reporting.page.trial import Allowance
 from pytest_evalarc.reporting.page.words import amount, answer, percent, points
 from tests.reporting.page.batches import Batch
 
@@ -70,8 +71,8 @@ def test_several_comparisons_come_with_a_warning(tmp_path: Path) -> None:
     gathered = batch.write_page(tmp_path / "page.html")
     (part,) = gathered.trials
 
-    one = page(gathered)
-    two = page(type(gathered)(trials=(part, part)))
+    one = page(gathered, Allowance())
+    two = page(type(gathered)(trials=(part, part)), Allowance())
 
     assert "2 comparisons of single tasks stand here" in two
     assert "stand here" not in one
