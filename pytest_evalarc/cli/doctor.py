@@ -246,12 +246,14 @@ def _node() -> Finding:
     found = find_node(MINIMUM_MAJOR) or find_node(0)
     state = State.OK if problem is None else State.MISSING if found is None else State.TOO_OLD
     lacks, _, remedy = (problem or "").partition("; ")
+    # Too old for tasks alone, it takes nothing from the sandbox.
+    does_for_srt = state is State.TOO_OLD and find_node(srt.MINIMUM_NODE) is not None
     return Finding(
         name="node",
         state=state,
         version=found.version.removeprefix("v") if found else None,
         path=str(found.program) if found else None,
-        needed_for="tasks in JavaScript, and the sandbox srt",
+        needed_for="tasks in JavaScript" + ("" if does_for_srt else ", and the sandbox srt"),
         problem=lacks,
         remedy=remedy,
     )

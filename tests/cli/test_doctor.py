@@ -14,6 +14,7 @@ from pytest_evalarc.cli.doctor import Diagnosis, Finding, State, diagnose
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation.command import Sandbox
+from pytest_evalarc.isolation.node import FoundNode
 from pytest_evalarc.model.isolation import PreflightDoc
 from tests.needs import needs_bwrap, needs_srt
 
@@ -51,6 +52,23 @@ def test_the_document_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_sandbox_is_tried_rather_than_believed() -> None:
     """Its programs may all be there on a machine that forbids what they do."""
     assert of(diagnose(), "sandbox srt").state is State.OK
+
+
+@pytest.mark.parametrize(
+    ("version", "needed_for"),
+    [(19, "tasks in JavaScript, and the sandbox srt"), (20, "tasks in JavaScript")],
+)
+def test_a_node_too_old_for_tasks_alone_takes_nothing_from_the_sandbox(
+    version: int, needed_for: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that says otherwise contradicts the sandbox's own, which is ok."""
+    old = FoundNode(Path("/usr/bin/node"), f"v{version}.0.0")
+    monkeypatch.setattr(module, "find_node", lambda least: old if least <= version else None)
+    monkeypatch.setattr(module.Node, "missing", lambda _: "no Node of version 22; install one")
+
+    node = module._node()
+
+    assert (node.state, node.needed_for) == (module.State.TOO_OLD, needed_for)
 
 
 def test_without_any_program_everything_is_told_with_its_remedy(
