@@ -10,30 +10,24 @@ import json
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
+import helpers  # noqa: F401 - what lets the next ones be found.
 import psutil
 from figures import Figure, Known, require
 from processes import MIB, ROOT, on_cores
 from small_task import write_small_task
 from trials import STAGES, TASK, documents, finished_trials, timed_items
 
-# The helpers of the tests are found as they are in a test.
-_helpers = ModuleType("tests")
-_helpers.__path__ = [str(ROOT / "tests")]
-sys.modules.setdefault("tests", _helpers)
-
-from tests.model_server import ModelServer, Read, Run, Script, Write  # noqa: E402
-from tests.model_server.tasks import solve  # noqa: E402
-from tests.system.bare import BareClient  # noqa: E402
-from tests.system.evaluation import TasksProject  # noqa: E402
+from tests.model_server import ModelServer, Read, Run, Script, Write
+from tests.model_server.tasks import solve
+from tests.system.bare import BareClient
+from tests.system.evaluation import TasksProject
 
 CLIENTS = ("claude", "codex")
 SMALL = "small"

@@ -11,9 +11,12 @@ import agents
 import audit
 import foundation
 import growth
+import helpers  # noqa: F401 - what lets `tests` be found.
 import merge
 import ssh
 from figures import BrokenError, Figure, Known, MissingError
+
+from tests.needs import lacking_sshd
 
 
 class Measure(Protocol):
@@ -80,7 +83,7 @@ SETS = (
         title="Several machines",
         figures=ssh.FIGURES,
         measure=ssh.ssh_figures,
-        missing=lambda: bwrap_missing() or ssh.missing(),
+        missing=lambda: bwrap_missing() or lacking_sshd(),
         extra=True,
     ),
     FigureSet(

@@ -6,24 +6,17 @@ hosts are daemons on this machine.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
+import helpers  # noqa: F401 - what lets the next ones be found.
 from figures import Figure, Known, require
-from processes import ROOT
 
-# The helpers of the tests are found as they are in a test.
-_helpers = ModuleType("tests")
-_helpers.__path__ = [str(ROOT / "tests")]
-sys.modules.setdefault("tests", _helpers)
-
-from tests.plugin.project import Project  # noqa: E402
-from tests.system.ssh_hosts import Hosts  # noqa: E402
+from tests.plugin.project import Project
+from tests.system.ssh_hosts import Hosts
 
 CONTROLLER = """
 import sys, time, pytest
@@ -33,7 +26,6 @@ raise SystemExit(status)
 """
 """The controller's own CPU is measured in it: ssh is a process of its own."""
 FEW = 4
-PROGRAMS = ("sshd", "ssh", "ssh-keygen")
 
 
 class Wanted(NamedTuple):
@@ -73,15 +65,6 @@ class Spread:
         )
         require(done.returncode == 0, done.stdout + done.stderr)
         return float(done.stdout.splitlines()[-1])
-
-
-def missing() -> str | None:
-    """Return what the machine lacks, in words that name no place on it, or None."""
-    sbin = "/usr/sbin:/sbin"
-    lacking = [
-        name for name in PROGRAMS if not (shutil.which(name) or shutil.which(name, path=sbin))
-    ]
-    return f"there is no {', '.join(lacking)}" if lacking else None
 
 
 def ssh_figures(folder: Path, *, quick: bool) -> Iterator[Figure]:

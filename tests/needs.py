@@ -62,7 +62,7 @@ def _lacking(program: str) -> str | None:  # noqa: PLR0911 - one for each progra
 
         return _lacking_bwrap() or missing()
     if program == "sshd":
-        return _lacking_sshd()
+        return lacking_sshd()
     if program == "podman" and os.geteuid() != 0:
         return "podman is tried as root alone"
     if program == "node":
@@ -84,7 +84,8 @@ def _lacking_bwrap() -> str | None:
     return f"bwrap cannot start: {done.stderr.strip()}" if done.returncode else None
 
 
-def _lacking_sshd() -> str | None:
+def lacking_sshd() -> str | None:
+    """Return which program of OpenSSH is not here, or None."""
     # Daemons are kept off the PATH of users.
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin"
     for name in ("sshd", "ssh", "ssh-keygen"):

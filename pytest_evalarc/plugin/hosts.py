@@ -155,6 +155,7 @@ class Hosts:
         self._interrupt: BaseException | None = None
         self._token = f".seen-by-hosts-{secrets.token_hex(16)}"
         self._keeping = threading.Lock()
+        self._plans: dict[Path, tuple[PlanDoc, Mapping[str, PlannedTrial]]] = {}
         config.add_cleanup(self.stop)
 
     # The start.
@@ -259,21 +260,14 @@ class Hosts:
             with self._keeping:
                 _keep_plan(evals, path, document)
 
-        def planned(path: Path) -> tuple[PlanDoc, PlannedTrial]:
-            plan = self._plan(path.parent.parent)
-            found = [each for each in plan.trials if each.folder == path.parent.name]
-            if not found:
-                raise UsageError(str(path.parent), "is no trial of the plan")
-            return plan, found[0]
-
         def line_up(path: Path) -> Waiting:
             with self._keeping:
-                plan, entry = planned(path)
+                plan, entry = self._planned(path.parent)
                 return runs.slots.line_up(plan.client, Place.of(plan.task.name, entry))
 
         def admit(path: Path) -> str | None:
             with self._keeping:
-                return runs.admit(path.parent, *planned(path))
+                return runs.admit(path.parent, *self._planned(path.parent))
 
         def settle(path: Path, cut_off_by: BaseException | None) -> None:
             with self._keeping:
@@ -281,10 +275,26 @@ class Hosts:
 
         return Keeper(keep_plan=keep_plan, line_up=line_up, admit=admit, settle=settle)
 
-    def _plan(self, folder: Path) -> PlanDoc:
+    def _planned(self, folder: Path) -> tuple[PlanDoc, PlannedTrial]:
+        """Return the plan that the trial of a result folder is of, and its place there.
+
+        A plan is read once: every trial asks for it, it may be of ten thousand, and it never
+        changes once it is kept.
+
+        Raises:
+            UsageError: The plan has no such trial.
+            DocumentError: The plan cannot be read.
+        """
         from pytest_evalarc.model.trial import PlanDoc
 
-        return read_model(folder / "plan.json", PlanDoc)
+        path = folder.parent / "plan.json"
+        if path not in self._plans:
+            plan = read_model(path, PlanDoc)
+            self._plans[path] = plan, {entry.folder: entry for entry in plan.trials}
+        plan, entries = self._plans[path]
+        if folder.name not in entries:
+            raise UsageError(str(folder), "is no trial of the plan")
+        return plan, entries[folder.name]
 
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:
         """Refuse a host that would run something else than this one, before the first trial."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import execnet
@@ -14,13 +15,15 @@ import pytest
 from xdist.workermanage import make_reltoroot
 
 from pytest_evalarc.errors import DocumentError, InfrastructureError, UsageError
+from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.model.base import SCHEMA_VERSION, Model
 from pytest_evalarc.plugin.facts import first_difference, tasks_in
 from pytest_evalarc.plugin.home import Home, shares_results
-from pytest_evalarc.plugin.hosts import Link, host_name, is_elsewhere, keep_arguments
+from pytest_evalarc.plugin.hosts import Hosts, Link, host_name, is_elsewhere, keep_arguments
 from pytest_evalarc.runs.intake import Intake, Keeper
 from pytest_evalarc.runs.once import mark_of
+from tests.evals import Evals
 
 TRIAL = "hello/oracle/night/trial-1-with-skills/result.json"
 ROW = "hello/audit/night/rows/silent.json"
@@ -407,3 +410,20 @@ def test_a_lost_host_leaves_its_slots_and_its_places(pair: Pair) -> None:
 
     assert holding.said == ["served", "left", "free"]
     assert waiting.said == ["left"]
+
+
+def test_a_plan_is_read_once_whatever_its_hosts_ask(tmp_path: Path) -> None:
+    """Every trial asks for its place in it, and there may be ten thousand."""
+    evals = Evals(tmp_path)
+    plan = evals.folder / "plan.json"
+    plan.parent.mkdir(parents=True)
+    write_model(plan, evals.plan)
+    hosts = Hosts(SimpleNamespace(add_cleanup=lambda _: None), lambda: None)
+    first, last = evals.plan.trials[0], evals.plan.trials[-1]
+    assert hosts._planned(plan.with_name(first.folder)) == (evals.plan, first)
+
+    plan.unlink()
+
+    assert hosts._planned(plan.with_name(last.folder)) == (evals.plan, last)
+    with pytest.raises(UsageError, match="is no trial of the plan"):
+        hosts._planned(plan.with_name("trial-99-baseline"))
