@@ -85,13 +85,24 @@ def documents_in(folder: Path) -> list[Path]:
         problem = f"cannot be read: {error.strerror or error}"
         raise DocumentError(error.filename, problem, "make it readable") from error
 
-    walked = os.walk(folder, onerror=refuse)
-    files = sorted(Path(at) / name for at, _, names in walked for name in names)
-    found = [path for path in files if _OF_A_BATCH.fullmatch(path.name) or _is_chosen(path)]
+    found: list[Path] = []
+    for at, below, names in os.walk(folder, onerror=refuse):
+        is_kept = not _KEPT_BY_US.isdisjoint(names)
+        paths = [Path(at) / name for name in names]
+        found += [path for path in paths if _is_named(path) or (not is_kept and _is_chosen(path))]
+        if is_kept:
+            # What an agent left is below, and may look like anything.
+            is_trial = "result.json" in names
+            below[:] = [name for name in below if name.startswith("trial-") and not is_trial]
+    found.sort()
     if not found:
         hint = "name a folder of results, or one document"
         raise DocumentError(str(folder), "holds no document with derived numbers", hint)
     return found
+
+
+def _is_named(path: Path) -> bool:
+    return _OF_A_BATCH.fullmatch(path.name) is not None
 
 
 def _is_chosen(path: Path) -> bool:
@@ -176,6 +187,9 @@ _KINDS: Mapping[str, Callable[[Path, JsonObject], _Found]] = {
 
 _CHOSEN = frozenset({"changes", "normalized_score_area", "score_delta", "conditions"})
 """Keys of the kinds whose names a user chooses."""
+
+_KEPT_BY_US = frozenset({"plan.json", "result.json"})
+"""Where one of these lies, all other names are ours as well."""
 
 _OF_A_BATCH = re.compile(
     r"(audit|benchmark|benchmark-regrade-[0-9]+|evaluation|result|regrade-[0-9]+)\.json"

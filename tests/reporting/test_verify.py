@@ -684,3 +684,18 @@ def test_a_document_of_every_kind_is_found_in_its_folder(
 
     assert path in found
     assert tmp_path / "notes.json" not in found
+
+
+def test_nothing_that_an_agent_left_is_taken_for_a_document(tmp_path: Path) -> None:
+    """Else a submission could make every look at the results fail, or fill it with its words."""
+    result = a_result(Outcome.SUCCEEDED)(tmp_path)
+    (result.parent.parent / "plan.json").write_text("{}", "utf-8")
+    left = result.parent / "submission"
+    left.mkdir()
+    for name in ("result.json", "audit.json", "mine.json"):
+        (left / name).write_text('{"schema_version": "1.0", "changes": {}}', "utf-8")
+
+    for folder in (tmp_path, result.parent):
+        found = documents_in(folder)
+        assert result in found
+        assert not [path for path in found if left in path.parents]
