@@ -88,8 +88,30 @@ def test_workers_keep_one_budget(spending: Project) -> None:
         assert counted["causes"]["cancelled"] == {"budget": 8 - counted["succeeded"]}
 
 
+LINED_UP = """
+import time
+from pytest_evalarc.runs.slots import LocalSlots
+
+alone = LocalSlots.line_up
+
+def line_up(self, client, place):
+    waiting = alone(self, client, place)
+    seen = self.folders.results.parent / "lined_up"
+    seen.mkdir(exist_ok=True)
+    (seen / f"{place.round}.{place.order}").touch()
+    while len(list(seen.iterdir())) < 3:
+        time.sleep(0.01)
+    return waiting
+
+LocalSlots.line_up = line_up
+"""
+"""Lets no worker look for its turn before the trials of all three have lined up."""
+
+
 def test_a_budget_is_looked_at_once_a_slot_is_free(spending: Project) -> None:
     """What waits for a slot has used nothing yet: it must not be let in before it may run."""
+    spending.write("evals/conftest.py", SPENDERS + LINED_UP)
+
     session = spending.pytest(
         *(*SPENDER, "--evalarc-trials=8", "--evalarc-max-tokens=200", "-n3"),
         "--evalarc-max-parallel=spender=1",
