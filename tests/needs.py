@@ -34,6 +34,9 @@ needs_podman = needs("podman")
 needs_sshd = needs("sshd")
 """OpenSSH's daemon with its client: tests start daemons of their own on loopback."""
 
+needs_mount = needs("mount")
+"""A user who may mount a file system that nobody else sees."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(program): skipped where it is missing, fails in CI")
@@ -63,6 +66,8 @@ def _lacking(program: str) -> str | None:  # noqa: PLR0911 - one for each progra
         return _lacking_bwrap() or missing()
     if program == "sshd":
         return lacking_sshd()
+    if program == "mount":
+        return _lacking_mount()
     if program == "podman" and os.geteuid() != 0:
         return "podman is tried as root alone"
     if program == "node":
@@ -82,6 +87,14 @@ def _lacking_bwrap() -> str | None:
     argv = [str(program.path), "--ro-bind", "/", "/", "--unshare-all", "--unshare-user", "true"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return f"bwrap cannot start: {done.stderr.strip()}" if done.returncode else None
+
+
+def _lacking_mount() -> str | None:
+    if not shutil.which("unshare"):
+        return "unshare is not on PATH"
+    argv = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return f"nothing can be mounted here: {done.stderr.strip()}" if done.returncode else None
 
 
 def lacking_sshd() -> str | None:

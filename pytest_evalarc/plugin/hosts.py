@@ -225,7 +225,7 @@ class Hosts:
         intake = Intake(
             results=evals.request.results,
             batch=evals.request.batch,
-            keeper=self._keeper(evals),
+            keeper=self._keeper(evals, host),
             host=host,
         )
         channel = node.gateway.newchannel()
@@ -253,7 +253,7 @@ class Hosts:
 
     # What hosts bring.
 
-    def _keeper(self, evals: EvalSession) -> Keeper:
+    def _keeper(self, evals: EvalSession, host: str) -> Keeper:
         runs = evals.runs
 
         def keep_plan(path: Path, document: bytes) -> None:
@@ -269,11 +269,17 @@ class Hosts:
             with self._keeping:
                 return runs.admit(path.parent, *self._planned(path.parent))
 
+        def announced(path: Path) -> contextlib.AbstractContextManager[None]:
+            with self._keeping:
+                return runs.announced(*self._planned(path.parent), host=host)
+
         def settle(path: Path, cut_off_by: BaseException | None) -> None:
             with self._keeping:
                 runs.settle(path, cut_off_by)
 
-        return Keeper(keep_plan=keep_plan, line_up=line_up, admit=admit, settle=settle)
+        return Keeper(
+            keep_plan=keep_plan, line_up=line_up, admit=admit, announced=announced, settle=settle
+        )
 
     def _planned(self, folder: Path) -> tuple[PlanDoc, PlannedTrial]:
         """Return the plan that the trial of a result folder is of, and its place there.

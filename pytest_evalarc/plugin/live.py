@@ -1,7 +1,8 @@
 """Running trials on a terminal, a line each, drawn again once a second while they run.
 
-Whoever runs a trial announces it in a small file below the batch's working folder. The controller
-reads these files and the growing transcripts; no trial waits for it, and none is touched by it.
+Whoever runs a trial announces it in a small file below the batch's working folder, and of what
+other hosts run the controller does. It reads these files and the growing transcripts that are here;
+no trial waits for it, and none is touched by it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from pytest_evalarc.plugin.tables import counted, shortened
 from pytest_evalarc.runs.folders import Folders
 
 if TYPE_CHECKING:
-    from pytest_evalarc.plugin.session import TrialHandle
+    from pytest_evalarc.model.planned import PlannedTrial
+    from pytest_evalarc.model.trial import PlanDoc
 
 EVERY_S = 1.0
 MOST_LINES = 8
@@ -45,29 +47,36 @@ _SCROLL = "\x1bD"
 
 
 @contextlib.contextmanager
-def announced(folders: Folders, handle: TrialHandle) -> Iterator[None]:
-    """Announce a trial while it runs; what goes wrong with that is nobody's concern."""
-    path = _announcements(folders) / f"{handle.task.name}.{handle.plan.client}.{handle.folder.name}"
+def announced(
+    folders: Folders, plan: PlanDoc, entry: PlannedTrial, *, host: str | None = None
+) -> Iterator[None]:
+    """Announce a trial while it runs; what goes wrong with that is nobody's concern.
+
+    Args:
+        folders: Of the batch.
+        plan: The plan of its task and client.
+        entry: The trial.
+        host: Where it runs; None for a trial of this machine, whose transcript can be followed.
+    """
+    path = _announcements(folders) / f"{plan.task.name}.{plan.client}.{entry.folder}"
+    transcript = folders.trials(plan.task.name, plan.client) / entry.folder / "transcript.jsonl"
+    facts = {
+        "name": f"{plan.task.name} {plan.client} {entry.configuration} {entry.trial}"
+        + (f" on {host}" if host else ""),
+        "began": time.time(),
+        "deadline_s": plan.deadlines_secs.trial,
+        "transcript": None if host else str(transcript),
+    }
     with contextlib.suppress(Exception):
         # It also looks at whose folder that is, before anything is written there.
         folders.open_work()
         path.parent.mkdir(exist_ok=True)
-        write_atomic(path, json.dumps(_facts(handle)).encode())
+        write_atomic(path, json.dumps(facts).encode())
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-def _facts(handle: TrialHandle) -> dict[str, Any]:
-    deadlines = handle.task.deadlines
-    return {
-        "name": f"{handle.task.name} {handle.plan.client} {handle.configuration} {handle.number}",
-        "began": time.time(),
-        "deadline_s": deadlines.trial,
-        "transcript": str(handle.folder / "transcript.jsonl"),
-    }
 
 
 def _announcements(folders: Folders) -> Path:
@@ -132,10 +141,19 @@ def _total(usage: dict[str, Any]) -> int:
     )
 
 
-def live_line(name: str, *, elapsed_s: float, deadline_s: float, followed: Followed) -> str:
-    """Return the line of a running trial."""
-    parts = [f"{elapsed_s:.0f} of {deadline_s:.0f} s", counted(followed.calls, "tool call")]
-    if followed.tokens:
+def live_line(name: str, *, elapsed_s: float, deadline_s: float, followed: Followed | None) -> str:
+    """Return the line of a running trial.
+
+    Args:
+        name: What the line begins with.
+        elapsed_s: Since it began.
+        deadline_s: What it may take.
+        followed: What its transcript shows; None for one that is on another host.
+    """
+    parts = [f"{elapsed_s:.0f} of {deadline_s:.0f} s"]
+    if followed is not None:
+        parts.append(counted(followed.calls, "tool call"))
+    if followed is not None and followed.tokens:
         parts.append(counted(followed.tokens, "token"))
     return f"{name}: {', '.join(parts)}"
 
@@ -218,8 +236,7 @@ class Live:
             # The trial may end just now.
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 facts = json.loads(path.read_bytes())
-                followed = self._followed.setdefault(path.name, Followed())
-                followed.look(Path(facts["transcript"]))
+                followed = self._look(path.name, facts["transcript"])
                 line = live_line(
                     facts["name"],
                     elapsed_s=max(now - facts["began"], 0.0),
@@ -228,6 +245,13 @@ class Live:
                 )
                 lines.append(line)
         return lines
+
+    def _look(self, name: str, transcript: str | None) -> Followed | None:
+        if transcript is None:
+            return None
+        followed = self._followed.setdefault(name, Followed())
+        followed.look(Path(transcript))
+        return followed
 
     def _draw(self, lines: list[str]) -> None:
         self._clear()

@@ -134,7 +134,7 @@ class Runs:
         ran: list[TrialResult] = []
 
         def produce() -> TrialResult:
-            with self._announced(handle):
+            with self.announced(handle.plan.document, handle.entry):
                 ran.append(run_trial(trial))
             return ran[-1]
 
@@ -173,13 +173,15 @@ class Runs:
         limits = self._evals.request.max_parallel
         return LocalSlots(folders=self._evals.folders, limits=limits)
 
-    def _announced(self, handle: TrialHandle) -> AbstractContextManager[None]:
-        """Tell who looks on that a trial runs, where anybody asked to."""
+    def announced(
+        self, plan: PlanDoc, entry: PlannedTrial, *, host: str | None = None
+    ) -> AbstractContextManager[None]:
+        """Tell who looks on that a trial runs, here or on another host, where anybody asked to."""
         if not self._evals.options.flag("live"):
             return contextlib.nullcontext()
         from pytest_evalarc.plugin.live import announced
 
-        return announced(self._evals.folders, handle)
+        return announced(self._evals.folders, plan, entry, host=host)
 
     def _skip_beyond_budget(self, handle: TrialHandle) -> None:
         """Skip what looks at a trial whose round the batch's budget keeps from being started."""

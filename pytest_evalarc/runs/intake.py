@@ -72,6 +72,8 @@ class Keeper:
     """Begins to wait for what the trial of a result may run with."""
     admit: Callable[[Path], str | None]
     """Returns why the trial of a result may not start; None when it may."""
+    announced: Callable[[Path], contextlib.AbstractContextManager[None]]
+    """Tells who looks on that the trial of a result runs, while it is held."""
     settle: Callable[[Path, BaseException | None], None]
     """Gives a result to a trial that was cut off, with the host's loss or None for a death here."""
 
@@ -150,6 +152,7 @@ class Intake:
                     if (reason := self.keeper.admit(path)) is not None:
                         return Skipped(reason)
                     write_atomic(mark, b"")
+                    stack.enter_context(self.keeper.announced(path))
                 self._claims[name] = _Claim(stack.pop_all())
                 return Run()
         self.keeper.settle(path, None)

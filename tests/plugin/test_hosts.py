@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -107,6 +108,7 @@ class Pair:
                 keep_plan=self._keep_plan,
                 line_up=lambda _: self.line,
                 admit=lambda _: self.reason,
+                announced=lambda _: contextlib.nullcontext(),
                 settle=self._settle,
             ),
         )

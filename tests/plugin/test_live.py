@@ -82,12 +82,15 @@ def test_each_announced_trial_has_a_line(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a").write_text(json.dumps(facts))
     (folder / "b").write_text("{")
+    elsewhere = {"name": "hello claude with-skills 4 on hostA", "transcript": None}
+    (folder / "d").write_text(json.dumps(facts | elsewhere))
     (folder / ".c.tmp").write_text(json.dumps(facts))
 
     live = Live(folder, io.StringIO())
 
     assert live.lines(now=135.0) == [
-        "hello claude with-skills 3: 35 of 480 s, 1 tool call, 100 tokens"
+        "hello claude with-skills 3: 35 of 480 s, 1 tool call, 100 tokens",
+        "hello claude with-skills 4 on hostA: 35 of 480 s",
     ]
     assert live.lines(now=136.0)[0].endswith("36 of 480 s, 1 tool call, 100 tokens")
     assert Live(tmp_path / "none", io.StringIO()).lines(now=1.0) == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,22 @@ class Kept:
         self.plans: dict[str, bytes] = {}
         self.refused: str | None = None
         self.most: int | None = None
+        self.running: list[str] = []
+        """Trials that whoever looks on is told of just now."""
 
     def settle(self, path: Path, loss: BaseException | None) -> None:
         """Write the reason in place of a result, under the lock as the real one does."""
         with locked(lock_of(path)):
             path.write_text(f"cancelled: {loss or 'died'}")
             mark_of(path).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def announced(self, path: Path) -> Iterator[None]:
+        """Note a trial while it runs."""
+        name = path.parent.name
+        self.running.append(name)
+        yield
+        self.running.remove(name)
 
     def keep_plan(self, path: Path, document: bytes) -> None:
         """Keep a plan."""
@@ -49,6 +60,7 @@ class Kept:
             keep_plan=self.keep_plan,
             line_up=lambda _: slots.line_up("nop", Place("adds", 1, 1)),
             admit=lambda _: self.refused,
+            announced=self.announced,
             settle=self.settle,
         )
         return Intake(results=self.results, batch="night", keeper=keeper, host=host)
@@ -118,6 +130,21 @@ def test_a_row_of_an_audit_arrives_among_its_siblings(kept: Kept, tmp_path: Path
     bring(intake, ROW, tmp_path / "rows")
 
     assert kept.names() == ["hello/audit/night/rows/nameless.json", ROW]
+
+
+def test_who_looks_on_is_told_of_a_trial_while_its_host_is_at_it(kept: Kept, made: Path) -> None:
+    """Until it has arrived or its host is lost; a control is no trial."""
+    intake, other = kept.intake("hostA"), kept.intake("hostB")
+    intake.claim(TRIAL)
+    intake.claim(ROW)
+    other.claim(OTHER)
+    assert kept.running == ["trial-1-with-skills", "trial-1-without-skills"]
+
+    bring(intake, TRIAL, made)
+    assert kept.running == ["trial-1-without-skills"]
+
+    other.lose()
+    assert kept.running == []
 
 
 def test_two_hosts_never_get_the_same_trial(kept: Kept) -> None:

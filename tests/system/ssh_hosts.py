@@ -52,6 +52,8 @@ class Host:
         self.checkout = folder / "checkout"
         self.environment: dict[str, str] = {}
         """Further variables of its sessions; set before `start`."""
+        self.full_disk: Path | None = None
+        """A folder that is a full file system of its own there; set before `start`."""
         self._user_key = user_key
         self._daemon: subprocess.Popen[bytes] | None = None
         for each in ("home", "tmp"):
@@ -78,14 +80,23 @@ class Host:
             Path("/run/sshd").mkdir(exist_ok=True)
         assert SSHD is not None
         with (self.folder / "sshd.log").open("wb") as log:
-            self._daemon = subprocess.Popen(
-                [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")], stderr=log
-            )
+            daemon = [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")]
+            self._daemon = subprocess.Popen([*self._with_full_disk(), *daemon], stderr=log)
         until = time.monotonic() + 30
         while "listening" not in (self.folder / "sshd.log").read_text("utf-8"):
             assert self._daemon.poll() is None, (self.folder / "sshd.log").read_text("utf-8")
             assert time.monotonic() < until, "sshd does not listen"
             time.sleep(0.02)
+
+    def _with_full_disk(self) -> list[str]:
+        """Return what starts the daemon where the folder is full, for it and its sessions alone."""
+        if self.full_disk is None:
+            return []
+        self.full_disk.mkdir(exist_ok=True)
+        filled = (
+            'mount -t tmpfs -o size=64k none "$0" && { cat /dev/zero > "$0/filled"; exec "$@"; }'
+        )
+        return ["unshare", "--mount", "sh", "-c", filled, str(self.full_disk)]
 
     def sessions(self) -> list[psutil.Process]:
         """Return the daemon's sessions with all that runs in them."""

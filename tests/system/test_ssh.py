@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_evalarc.reporting.verify import verify
-from tests.needs import needs_bwrap, needs_sshd
+from tests.needs import needs_bwrap, needs_mount, needs_sshd
 from tests.plugin.project import TASK_ID, Project, Session
 from tests.system.ssh_hosts import Host, Hosts
 
@@ -40,6 +41,25 @@ def pytest_evalarc_clients():
         "large": lambda: ShellClient(name="large", script=large),
     }
 """
+
+
+SKEWED = """
+from datetime import datetime, timedelta
+
+import pytest_evalarc.runs.trial
+
+if os.environ.get("HOST") == "hostB":
+    right = time.time
+    time.time = lambda: right() - 3 * 365 * 86400
+
+    class Behind(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) - timedelta(days=3 * 365)
+
+    pytest_evalarc.runs.trial.datetime = Behind
+"""
+"""Sets the clock of one host three years back."""
 
 
 class Spread:
@@ -439,6 +459,38 @@ def test_a_host_that_cannot_write_fails_its_trials_alone(spread: Spread) -> None
     assert "cannot be made or written" in session.stdout
     assert "succeeded" in spread.outcomes("good").values()
     assert spread.leftovers() == []
+
+
+@needs_mount
+def test_a_host_with_a_full_disk_fails_its_trials_alone(spread: Spread) -> None:
+    """It has a folder for results and no room in it, which only a write tells."""
+    spread.hosts.a.full_disk = spread.hosts.a.checkout / "results"
+    spread.start()
+
+    session = spread.pytest(*TRIALS, "--evalarc-client=good", "--evalarc-trials=2")
+
+    assert session.ret == 1
+    assert "No space left on device" in session.stdout
+    assert "succeeded" in spread.outcomes("good").values()
+    assert spread.leftovers() == []
+
+
+def test_clocks_that_are_hours_apart_change_no_count(spread: Spread) -> None:
+    """Neither the order of a plan nor any duration is read from a wall clock."""
+    spread.project.write("evals/conftest.py", CLIENTS + SKEWED)
+    spread.start()
+
+    session = spread.pytest(*TRIALS, "--evalarc-client=good", "--evalarc-trials=4")
+
+    assert session.ret == 0, session.stdout
+    assert spread.outcomes("good") == dict.fromkeys(
+        (f"trial-{n}-{arm}-skills" for n in range(1, 5) for arm in ("with", "without")), "succeeded"
+    )
+    results = spread.project.documents("result.json").values()
+    years = {datetime.fromisoformat(result["started_at"]).year for result in results}
+    assert len(years) == 2, "one of the hosts ran nothing, or its clock was right"
+    assert all(0 <= result["elapsed_secs"] < 90 for result in results)
+    assert verify(spread.project.results / "hello/good/night/benchmark.json") == ()
 
 
 def blocked(host: Host) -> None:
