@@ -111,6 +111,8 @@ OPTIONS = (
     Option("strict", "checks and expectations that an agent misses fail the run", "bool"),
 )
 
+DEFAULT_CLIENT = "oracle"
+"""Needs no account, no network and no model."""
 ASKS_FOR_TRIALS = ("task", "trials", "client")
 
 

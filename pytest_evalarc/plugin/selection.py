@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.errors import UsageError
+from pytest_evalarc.plugin.options import DEFAULT_CLIENT, Options
+from pytest_evalarc.runs.parallel import max_parallel
 
 
 def selected_tasks(tasks: Path, options: Options) -> Sequence[Path] | None:
@@ -75,7 +77,7 @@ def _written(path: Path) -> Mapping[str, Any]:
 
 
 def most_groups(config: pytest.Config, tasks: Path, options: Options) -> int | None:
-    """Return a bound of the pieces of work that workers can be handed: trials and controls.
+    """Return a bound of the pieces of work that workers can be at: trials and controls.
 
     Args:
         config: Not configured yet; no task has been loaded.
@@ -132,7 +134,7 @@ def _most_controls(files: Sequence[Path]) -> int | None:
 
 
 def _most_trials(config: pytest.Config, files: Sequence[Path], options: Options) -> int | None:
-    """Return a bound of the trials of tasks; None when the options are wrong, as told elsewhere."""
+    """Return a bound of the trials at once; None when the options are wrong, as told elsewhere."""
     node_ids = sum("::" in argument for argument in config.args)
     if not options.are_trials_asked_for() and not node_ids:
         return 0
@@ -140,10 +142,28 @@ def _most_trials(config: pytest.Config, files: Sequence[Path], options: Options)
     if not trials.isascii() or not trials.isdigit():
         return None
     is_both = (options.text("configuration") or "both") == "both"
-    # A node id may name a client of its own.
-    clients = max(len(set(options.texts("client"))), node_ids, 1)
     rounds = int(trials)
     _, slash, shards = (options.text("shard") or "").partition("/")
     if slash and shards.isascii() and shards.isdigit() and int(shards):
         rounds = math.ceil(rounds / int(shards))
-    return len(files) * clients * rounds * (2 if is_both else 1)
+    of_each = len(files) * rounds * (2 if is_both else 1)
+    labels = set(options.texts("client")) or {DEFAULT_CLIENT}
+    if node_ids:
+        # Each may name a client of its own.
+        return of_each * max(len(labels), node_ids)
+    return sum(min(of_each, _at_once(label, options) or of_each) for label in labels)
+
+
+def _at_once(label: str, options: Options) -> int | None:
+    """Return how many trials of a client may run at once; None where that has no bound.
+
+    What the option says of clients that are not there is told elsewhere.
+    """
+    text = options.text("max-parallel")
+    if text is None:
+        return None
+    told_of = tuple(word.rpartition("=")[0].strip() for word in text.split(","))
+    try:
+        return max_parallel(text, known=told_of).of(label)
+    except UsageError:
+        return None

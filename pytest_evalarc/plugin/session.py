@@ -22,7 +22,7 @@ from pytest_evalarc.errors import EvalArcError, UsageError
 from pytest_evalarc.model.planned import PlannedTrial
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.plugin.asked import as_client, as_request
-from pytest_evalarc.plugin.options import Options
+from pytest_evalarc.plugin.options import DEFAULT_CLIENT, Options
 from pytest_evalarc.plugin.sharding import check_shard
 from pytest_evalarc.plugin.timeouts import Timeouts
 from pytest_evalarc.registry import builtin
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.running import Runs
     from pytest_evalarc.treatments.protocol import Treatment
 
-DEFAULT_CLIENT = "oracle"
 RECENT = 16
 """Results in memory at once, so that a batch of any size takes no more."""
 NO_CLIENTS = ("validate", "audit", "submission")

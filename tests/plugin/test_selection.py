@@ -8,6 +8,11 @@ from pytest_evalarc.plugin.options import Options
 from pytest_evalarc.plugin.selection import most_groups
 from tests.plugin.project import TASK, TASK_ID, Project
 
+BOTH = [
+    *("-m", "evalarc_trial", "evals", "--evalarc-trials=9"),
+    *("--evalarc-client=nop", "--evalarc-client=oracle"),
+]
+"""Two tasks with 9 rounds of 2 configurations each, for each of two clients."""
 TRIAL = f"{TASK_ID}::nop::with-skills::trial-001"
 
 
@@ -30,6 +35,12 @@ TRIAL = f"{TASK_ID}::nop::with-skills::trial-001"
         (["-m", "evalarc_audit", TASK_ID], 4),
         (["-m", "evalarc_trial", "evals", "--evalarc-trials=3"], 12),
         (["-m", "evalarc_trial", "--evalarc-task=hello", "--evalarc-trials=3"], 6),
+        # Workers that only wait for a client's slot are of no use.
+        (["-m", "evalarc_trial", "evals", "--evalarc-trials=9", "--evalarc-max-parallel=2"], 2),
+        ([*BOTH, "--evalarc-max-parallel=nop=1"], 1 + 18 * 2),
+        ([*BOTH, "--evalarc-max-parallel=nop=1,oracle=4"], 1 + 4),
+        ([*BOTH, "--evalarc-max-parallel=nop=100,3"], 18 * 2 + 3),
+        ([*BOTH, "--evalarc-max-parallel=nop=0"], 2 * 18 * 2),
         # Other tests may run as well, and what is only graded is found elsewhere.
         ([], None),
         (["evals"], None),
