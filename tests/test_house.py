@@ -233,6 +233,22 @@ def test_every_module_says_what_it_holds() -> None:
     assert silent == []
 
 
+def test_every_floor_says_what_lives_there_and_what_never_does() -> None:
+    """In three lines: whoever adds something finds its place without reading the floor."""
+    floors = sorted(path for path in PACKAGE.glob("*/__init__.py"))
+
+    told = {
+        path.parent.name: (ast.get_docstring(ast.parse(path.read_text())) or "") for path in floors
+    }
+
+    assert len(told) == 14
+    for floor, docstring in told.items():
+        what, _, here, never = docstring.splitlines()
+        assert what.endswith("."), floor
+        assert here.startswith(("Here live ", "Here lives ")), floor
+        assert never.startswith("Here never: "), floor
+
+
 def test_every_data_file_ships() -> None:
     """A file beside the code works in a checkout and is missing from a wheel unless declared."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
