@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from pytest_evalarc.cli.doctor import Diagnosis
 from pytest_evalarc.cli.tasks_listing import Listing
@@ -55,7 +62,53 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def schema(model: type[Model]) -> JsonObject:
     """Return the JSON Schema of a document, in the 2020-12 dialect, keys as they are written."""
-    return {"$schema": _DIALECT, **model.model_json_schema(by_alias=True)}
+    found = model.model_json_schema(by_alias=True, schema_generator=_Described)
+    return {"$schema": _DIALECT, **found}
+
+
+class _Described(GenerateJsonSchema):
+    """Describes each key by the docstring below its attribute.
+
+    Pydantic would read them from the source whenever a schema is imported, for nobody.
+    """
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        return _described(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> dict[str, Any]:
+        return _described(super().dataclass_schema(schema), schema["cls"])
+
+
+def _described(found: dict[str, Any], model: type[Any]) -> dict[str, Any]:
+    fields = getattr(model, "model_fields", {})
+    for name, docstring in _docstrings(model).items():
+        key = (fields[name].alias if name in fields else None) or name
+        if key in found.get("properties", {}):
+            found["properties"][key].setdefault("description", docstring)
+    return found
+
+
+def _docstrings(model: type[Any]) -> dict[str, str]:
+    """Return the docstring of each attribute of a class, its bases' included."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each.__module__.startswith("pytest_evalarc."):
+            found |= _own_docstrings(each)
+    return found
+
+
+def _own_docstrings(model: type[Any]) -> dict[str, str]:
+    tree = ast.parse(inspect.getsource(model))
+    (body,) = (each.body for each in tree.body if isinstance(each, ast.ClassDef))
+    return {
+        attribute.target.id: inspect.cleandoc(below.value.value)
+        for attribute, below in pairwise(body)
+        if isinstance(attribute, ast.AnnAssign)
+        and isinstance(attribute.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
 
 
 def schema_files() -> Iterator[tuple[str, str]]:

@@ -22,7 +22,6 @@ PART_OF_DOCUMENTS = {
     "extra": "forbid",
     "allow_inf_nan": False,
     "revalidate_instances": "always",
-    "use_attribute_docstrings": True,
 }
 """The `__pydantic_config__` of a dataclass that is a field of schemas: as strict as they are.
 
