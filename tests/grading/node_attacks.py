@@ -1,6 +1,7 @@
-"""Submissions that try to pass a check without doing what it asks, each with what comes of it.
+"""Submissions that try to pass a check without doing what it asks, and win nowhere.
 
-The check wants 42 and three rows; every module here gives 41 and none.
+The check wants 42 and three rows; every module here gives 41 and none. Those that win where nothing
+protects a check are the corpus below `evals/adversarial`.
 """
 
 from __future__ import annotations
@@ -22,51 +23,6 @@ const forge = (nonce) => {
 """
 
 _FIND_NONCE = 'const found = text.match(/"([0-9a-f]{32})"/); if (found) forge(found[1]);\n'
-
-PASSES_NODE = {
-    "leaves when it is imported": "process.exit(0);\n" + WRONG,
-    "leaves when it is called": (
-        "export const value = () => process.exit(0);\nexport const rows = () => [];\n"
-    ),
-    "leaves by an exit of its own": (
-        "process.exit = () => process.reallyExit(0);\nprocess.exit(1);\n" + WRONG
-    ),
-    "empties assert": (
-        "import assert from 'node:assert/strict';\n"
-        "assert.equal = () => {};\nassert.deepEqual = () => {};\n" + WRONG
-    ),
-    "redefines assert": (
-        "import assert from 'node:assert';\n"
-        "for (const owner of [assert, assert.strict]) for (const name of ['equal', 'deepEqual'])\n"
-        "  Object.defineProperty(owner, name, { value: () => {} });\n" + WRONG
-    ),
-    "runs a test of the same name and keeps the check's from running": (
-        "import test from 'node:test';\ntest('value', () => {});\n"
-        "setTimeout(() => process.exit(0), 50);\nawait new Promise(() => {});\n" + WRONG
-    ),
-    "swallows what the test throws": (
-        "import { AsyncResource } from 'node:async_hooks';\n"
-        "AsyncResource.prototype.runInAsyncScope = function (call, self, ...args) {\n"
-        "  try { return call.apply(self, args); } catch {}\n};\n" + WRONG
-    ),
-    "finds the running test and passes it": (
-        "import { executionAsyncResource } from 'node:async_hooks';\n"
-        "export const value = () => {\n"
-        "  const test = executionAsyncResource();\n"
-        "  test.fail = () => test.pass();\n"
-        "  return 41;\n};\nexport const rows = () => [];\n"
-    ),
-    "makes the runner's events": (
-        "import { run } from 'node:test';\n"
-        "const events = Object.getPrototypeOf(run({ files: [] }));\n"
-        "events.fail = events.ok;\n"
-        "process.on('exit', () => { process.exitCode = 0; });\n" + WRONG
-    ),
-    "ends with status 0": (
-        "process.on('exit', () => { process.exitCode = 0; process.reallyExit(0); });\n" + WRONG
-    ),
-}
-"""What exits with status 0 under plain `node --test`."""
 
 AT_THE_CHANNEL = {
     "changes what is encoded and written": (
@@ -152,19 +108,6 @@ AT_THE_CHANNEL = {
     ),
 }
 """What plain Node would fail as well, aimed at how a verdict leaves the process."""
-
-OPEN = {
-    "changes what the check leans on": (
-        "assert.ok(isDeepStrictEqual(rows(), [1, 2, 3]))",
-        "import module from 'node:module';\nimport util from 'node:util';\n"
-        "util.isDeepStrictEqual = () => true;\nmodule.syncBuiltinESMExports();\n" + WRONG,
-    ),
-    "acts equal": (
-        "assert.ok(value() == 42)",
-        "export const value = () => ({ valueOf: () => 42 });\nexport const rows = () => [];\n",
-    ),
-}
-"""Assertion and submission: what passes a check that imports it, and leans on what is open."""
 
 FROM_THE_CHILD = {
     "writes to the channel of its parent": (

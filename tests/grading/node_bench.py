@@ -61,6 +61,14 @@ test("value", () => {
 STRICT = "assert.equal(value(), 42);\n  assert.deepEqual(rows(), [1, 2, 3])"
 
 
+def forms(assertions: str) -> dict[str, str]:
+    """Return a check that asserts so, in either form."""
+    return {
+        "in process": IN_PROCESS.replace("ASSERTIONS", assertions),
+        "as a child": CHILD_FORM.replace("ASSERTIONS", assertions),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeBench:
     """A project with one task, and where its submissions are graded."""

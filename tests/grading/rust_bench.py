@@ -68,6 +68,19 @@ fn value_is_right() {{
 }}
 """
 
+CHILD_FORM = """\
+use std::process::Command;
+
+#[test]
+fn value_is_right() {
+    let program = env!("CARGO_BIN_EXE_numbers");
+    let output = Command::new(program).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "42\\n");
+}
+"""
+MAIN = 'fn main() {\n    println!("{}", numbers::value());\n}\n'
+"""A check that asks the program of a crate, and what makes a crate have one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RustBench:

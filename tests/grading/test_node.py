@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.grading.toolchain import Tools
-from pytest_evalarc.grading.toolchains.node import MINIMUM_MAJOR, Node
+from pytest_evalarc.grading.toolchains.node import Node
 from pytest_evalarc.isolation import node as node_module
-from tests.grading.node_attacks import AT_THE_CHANNEL, FROM_THE_CHILD, OPEN, PASSES_NODE, WRONG
-from tests.grading.node_bench import CHILD_FORM, CORE, IN_PROCESS, RIGHT, STRICT, NodeBench
+from tests.grading.node_attacks import AT_THE_CHANNEL, FROM_THE_CHILD, WRONG
+from tests.grading.node_bench import CORE, RIGHT, STRICT, NodeBench, forms
 from tests.needs import needs, needs_bwrap
 
 slow = [pytest.mark.slow, needs_bwrap, needs("node")]
@@ -30,13 +28,6 @@ def staged_node(tmp_path_factory: pytest.TempPathFactory) -> Tools:
 @pytest.fixture
 def bench(tmp_path: Path, staged_node: Tools) -> NodeBench:
     return NodeBench(root=tmp_path, tools=staged_node)
-
-
-def forms(assertions: str) -> dict[str, str]:
-    return {
-        "in process": IN_PROCESS.replace("ASSERTIONS", assertions),
-        "as a child": CHILD_FORM.replace("ASSERTIONS", assertions),
-    }
 
 
 class TestGrading:
@@ -293,41 +284,13 @@ export const loops = () => { for (;;); };
 class TestAttacks:
     pytestmark = slow
 
-    @pytest.mark.parametrize("name", PASSES_NODE)
-    def test_plain_node_is_fooled(self, bench, name):
-        """An attack that never wins anywhere shows nothing about a defence."""
-        task = bench.task()
-        project = bench.root / "naive"
-        shutil.copytree(task.starter, project)
-        (project / CORE).write_text(PASSES_NODE[name])
-        check = project / "checks" / "only.test.mjs"
-        check.parent.mkdir()
-        shutil.copy(task.root / "checks" / check.name, check)
-
-        node = node_module.find_node(MINIMUM_MAJOR).program
-        done = subprocess.run([node, check], capture_output=True, check=False, cwd=project)
-
-        assert done.returncode == 0
-
     @pytest.mark.parametrize("form", ["in process", "as a child"])
-    @pytest.mark.parametrize("name", [*PASSES_NODE, *AT_THE_CHANNEL])
+    @pytest.mark.parametrize("name", AT_THE_CHANNEL)
     def test_the_channel_is_not(self, bench, name, form):
         """Nor does any of them count as a broken grader, which would buy an exclusion."""
-        core = {**PASSES_NODE, **AT_THE_CHANNEL}[name]
-
-        row = bench.check(bench.task(forms(STRICT)[form]), core)
+        row = bench.check(bench.task(forms(STRICT)[form]), AT_THE_CHANNEL[name])
 
         assert row.status in ("failed", "agent_error")
-
-    @pytest.mark.parametrize(
-        ("form", "status"), [("in process", "passed"), ("as a child", "failed")]
-    )
-    @pytest.mark.parametrize("name", OPEN)
-    def test_a_child_process_closes_what_is_open(self, bench, name, form, status):
-        """A check that imports a submission shares all that it leans on with it."""
-        assertion, core = OPEN[name]
-
-        assert bench.check(bench.task(forms(assertion)[form]), core).status == status
 
     @pytest.mark.parametrize("name", FROM_THE_CHILD)
     def test_a_child_cannot_reach_the_process_of_the_check(self, bench, name):

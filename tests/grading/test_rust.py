@@ -16,14 +16,9 @@ from pytest_evalarc.grading.submission import read_submission
 from pytest_evalarc.grading.toolchain import Tools
 from pytest_evalarc.grading.toolchains import rust as rust_module
 from pytest_evalarc.grading.toolchains.rust import Rust
-from tests.grading.rust_attacks import (
-    AT_THE_RECEIPT,
-    CANARY,
-    CAUGHT_BY_CARGO,
-    GIVES_42_IF_IT_COULD,
-    OPEN,
-    PASSES_CARGO,
-)
+from tests.adversarial.corpus import attack
+from tests.adversarial.submissions import plain_cargo
+from tests.grading.rust_attacks import AT_THE_RECEIPT, CANARY, CAUGHT_BY_CARGO
 from tests.grading.rust_bench import LIB, LOCK, MANIFEST, RIGHT, RustBench
 from tests.needs import needs, needs_bwrap
 
@@ -313,54 +308,31 @@ class TestWhatACheckReports:
         assert running.writes == ()
 
 
-CHILD_FORM = """\
-use std::process::Command;
-
-#[test]
-fn value_is_right() {
-    let program = env!("CARGO_BIN_EXE_numbers");
-    let output = Command::new(program).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "42\\n");
-}
-"""
-MAIN = 'fn main() {\n    println!("{}", numbers::value());\n}\n'
-
-
 class TestAttacks:
     pytestmark = slow
 
-    @pytest.mark.parametrize("name", [*PASSES_CARGO, *CAUGHT_BY_CARGO])
-    def test_plain_cargo_is_fooled_by_what_the_table_says(self, bench, name):
-        """An attack that never wins anywhere shows nothing about a defence."""
+    @pytest.mark.parametrize("name", CAUGHT_BY_CARGO)
+    def test_plain_cargo_is_not_fooled(self, bench, name):
+        """An attack that wins there is to be in the corpus."""
         task = bench.task()
-        project = bench.submit(task, {**PASSES_CARGO, **CAUGHT_BY_CARGO}[name]).root
+        project = bench.submit(task, CAUGHT_BY_CARGO[name]).root
         shutil.copytree(task.root / "checks", project / "tests", dirs_exist_ok=True)
 
-        status = plain_cargo(project, "test", "--test", "only")
+        assert plain_cargo(project, "test", "--test", "only") != 0
 
-        assert (status == 0) is (name in PASSES_CARGO)
-
-    @pytest.mark.parametrize("name", [*PASSES_CARGO, *CAUGHT_BY_CARGO, *AT_THE_RECEIPT])
+    @pytest.mark.parametrize("name", [*CAUGHT_BY_CARGO, *AT_THE_RECEIPT])
     def test_the_receipt_is_not(self, bench, name):
         """Nor does any of them count as a broken grader, which would buy an exclusion."""
-        files = {**PASSES_CARGO, **CAUGHT_BY_CARGO, **AT_THE_RECEIPT}[name]
+        files = {**CAUGHT_BY_CARGO, **AT_THE_RECEIPT}[name]
 
         row = bench.check(bench.task(), files)
 
         assert row.status in ("failed", "agent_error")
 
-    @pytest.mark.parametrize("name", GIVES_42_IF_IT_COULD)
-    def test_a_running_check_reaches_nothing(self, bench, name):
-        """Neither what is judged later, nor the process that judges, nor the check's own text."""
-        row = bench.check(bench.task(), {LIB: GIVES_42_IF_IT_COULD[name]})
-
-        assert (row.status, row.answered) == ("failed", True)
-        assert "41" in row.detail
-
     def test_a_program_that_nobody_may_read_hides_the_check(self, bench):
         """The same program finds its check as soon as it may read itself."""
         task = bench.task()
-        files = {LIB: GIVES_42_IF_IT_COULD["find the check in a file"]}
+        files = attack("rust/answer-search/check-in-a-file").files
         with bench.session(task, files) as session:
             bench.run_step(session, "build")
             row = session.run_check(task.checks[0])
@@ -371,36 +343,6 @@ class TestAttacks:
 
         assert (row.status, mode) == ("failed", 0o111)
         assert b"\npassed key\n" in done.stdout
-
-    @pytest.mark.parametrize("name", OPEN)
-    def test_a_child_process_closes_what_is_open(self, bench, name):
-        """A check that links a submission shares all that it leans on with it."""
-        assert bench.check(bench.task(), {LIB: OPEN[name]}).status == "passed"
-
-        child = bench.task(CHILD_FORM, starter={"src/main.rs": MAIN})
-
-        assert bench.check(child, {LIB: RIGHT}).status == "passed"
-        assert bench.check(child, {LIB: OPEN[name]}).status == "failed"
-
-
-def plain_cargo(project: Path, *words: str) -> int:
-    """Run cargo as anybody would, in the project's folder."""
-    bins = rust_module._toolchain().bins
-    env = {
-        **os.environ,
-        # Cargo takes the first rustc that it finds, and a machine may have another one as well.
-        "PATH": f"{bins}{os.pathsep}{os.environ['PATH']}",
-        "CARGO_HOME": str(project / "home"),
-        "CARGO_PROFILE_DEV_DEBUG": "0",
-    }
-    done = subprocess.run(
-        [bins / "cargo", *words, "--offline"],
-        cwd=project,
-        env=env,
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode
 
 
 class TestTheHost:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.grading.attacks import CLOSED, OPEN, Attack
+from tests.adversarial.corpus import attacks
+from tests.grading.attacks import CLOSED, Attack
 from tests.needs import needs_bwrap
 
 pytestmark = [pytest.mark.slow, needs_bwrap]
@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.slow, needs_bwrap]
 SECURITY = Path(__file__).parents[3] / "docs" / "security.md"
 
 each_closed = pytest.mark.parametrize("attack", CLOSED, ids=lambda attack: attack.name)
-each_open = pytest.mark.parametrize("attack", OPEN, ids=lambda attack: attack.name)
 
 
 @each_closed
@@ -30,52 +29,6 @@ def test_attacks_lose(bench, small_task, attack: Attack):
     assert row.verdicts == {"in_process": False}
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [attack for attack in (*CLOSED, *OPEN) if attack.wins_naively],
-    ids=lambda attack: attack.name,
-)
-def test_attacks_win_on_a_naive_runner(bench, small_task, attack: Attack):
-    """A defence against what would not have won anyway is none."""
-    task = small_task.load(editable=attack.editable)
-    project = bench.submit(task, attack.submitted).root
-    hidden = (small_task.folder / "checks" / "in_process.py").read_text("utf-8")
-    (project / "test_hidden.py").write_text(hidden, "utf-8")
-
-    done = subprocess.run(
-        [bench.tools.root / "bin" / "python3", "-m", "pytest", "-q", "test_hidden.py"],
-        cwd=project,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(project)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
-
-    assert done.returncode == 0
-
-
-@each_open
-def test_attacks_that_no_in_process_check_can_stop(bench, small_task, attack: Attack):
-    """The day that one of these loses, the documentation claims too little."""
-    task = small_task.load()
-
-    row = bench.check(task, attack.submitted, "in_process")
-
-    assert row.status == "passed"
-
-
-@each_open
-def test_the_child_form_closes_them_all(bench, small_task, attack: Attack):
-    """This is why it is the recommended form."""
-    task = small_task.load()
-
-    row = bench.check(task, attack.submitted, "child_form")
-
-    assert row.status in ("failed", "agent_error")
-
-
 def test_the_documentation_lists_what_remains_open():
     """A hole that is known and not told would be found by the wrong people first."""
     section = SECURITY.read_text("utf-8").partition("### Inside the process of a check")[2]
@@ -83,7 +36,8 @@ def test_the_documentation_lists_what_remains_open():
 
     listed = re.findall(r"^\| (.*?) \| ", table, re.MULTILINE)
 
-    assert listed[1:] == [attack.name for attack in OPEN]
+    remaining = [each for each in attacks("python") if not each.stoppable]
+    assert len(listed[1:]) == len(set(listed[1:])) == len(remaining)
 
 
 def test_a_submission_may_have_modules_called_like_ours(bench, small_task):

@@ -1,0 +1,2 @@
+export const value = () => ({ valueOf: () => 42 });
+export const rows = () => [];

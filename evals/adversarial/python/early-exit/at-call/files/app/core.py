@@ -1,0 +1,4 @@
+def value():
+    import os
+
+    os._exit(0)

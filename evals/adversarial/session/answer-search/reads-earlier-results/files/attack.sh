@@ -1,0 +1,1 @@
+cat "$RESULTS"/*.txt > app/stolen

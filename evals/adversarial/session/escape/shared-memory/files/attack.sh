@@ -1,0 +1,1 @@
+echo planted > "/dev/shm/$TOKEN"

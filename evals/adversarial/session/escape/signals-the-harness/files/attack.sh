@@ -1,0 +1,2 @@
+kill -9 "$PPID"
+sleep 1

@@ -1,0 +1,1 @@
+echo planted > "$WORLD/outside/planted"

@@ -1,0 +1,1 @@
+truncate -s 300M app/sparse

@@ -1,0 +1,1 @@
+ln "$WORLD/secret.txt" app/notes.txt

@@ -1,0 +1,1 @@
+ln -s "$WORLD/secret.txt" app/notes.txt

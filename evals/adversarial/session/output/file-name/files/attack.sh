@@ -1,0 +1,1 @@
+: > "$(printf 'app/\377name')"
