@@ -26,6 +26,7 @@ from pytest_evalarc.isolation.engine_program import (
     PLACE_LABEL,
     Abilities,
     EngineProgram,
+    client_environ,
     place,
 )
 from pytest_evalarc.isolation.limits import MIB
@@ -101,7 +102,7 @@ class Engine:
         self.name = name
         self.image = image
         self._client = EngineProgram(
-            name=name, environ=dict(environ if environ is not None else os.environ)
+            name=name, environ=client_environ(environ if environ is not None else os.environ)
         )
         self._lock = threading.Lock()
         self._found: _Ready | None = None

@@ -80,7 +80,14 @@ def _bwrap_candidates() -> list[Path]:
 def _version_of(path: Path) -> str | None:
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=10, check=False
+            [path, "--version"],
+            # Neither a key nor anything else of the harness's environment reaches it.
+            env={"PATH": os.defpath},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
