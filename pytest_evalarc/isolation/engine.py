@@ -29,6 +29,7 @@ from pytest_evalarc.isolation.engine_program import (
     client_environ,
     place,
 )
+from pytest_evalarc.isolation.host import require_unchanged
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
@@ -138,6 +139,7 @@ class Engine:
         """
         shown = self._shown(policy)
         ready = self._ready()
+        require_unchanged(ready.program, where=f"sandbox {self.name}")
         self._hand_over(shown, ready.abilities)
         container = f"evalarc-{secrets.token_hex(16)}"
         argv = (
