@@ -21,8 +21,9 @@ from pytest_evalarc.isolation.engine_program import client_environ
 from pytest_evalarc.isolation.host import find_bwrap
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.session import STDERR_BYTES, given_env, secrets_of
-from tests.needs import needs_bwrap
+from tests.needs import needs_bwrap, needs_sshd
 from tests.plugin.project import Project
+from tests.system.test_ssh import Spread
 from tests.test_docs import first_words, rows, section
 from tests.trust.canary import KEY, NOT_STRUCK, STRUCK, VARIABLE, found_in, leaks
 
@@ -130,6 +131,19 @@ def pytest_configure(config):
 """
 
 
+def add_agent(project: Project, folder: Path) -> None:
+    """Give a project the hostile agent, whose program lies in a folder that it makes."""
+    folder.mkdir(parents=True)
+    agent = folder / AGENT.name
+    agent.write_bytes(AGENT.read_bytes())
+    # The key itself is the session's to know; here it would be found by whoever looks.
+    spellings = [spelling for name, spelling in STRUCK.items() if name != "plain"]
+    (folder / "spellings.json").write_text(json.dumps(spellings))
+    kept = STDERR_BYTES // 2
+    table = TABLE.format(agent=agent, variable=VARIABLE, kept=kept, folder=folder)
+    project.write("pyproject.toml", table)
+
+
 class Watched(Project):
     """A project whose sessions have a key, and of whose processes the records are kept."""
 
@@ -151,18 +165,7 @@ class Watched(Project):
             f"from shell import *\n{BROKEN}\n{RECORDS_TRAFFIC.format(traffic=str(self.traffic))}",
         )
         self.write("evals/tasks/hello/checks/names.sh", CHECK)
-        self._add_agent()
-
-    def _add_agent(self) -> None:
-        folder = self.records / "agent"
-        folder.mkdir()
-        agent = folder / AGENT.name
-        agent.write_bytes(AGENT.read_bytes())
-        # The key itself is the session's to know; here it would be found by whoever looks.
-        spellings = [spelling for name, spelling in STRUCK.items() if name != "plain"]
-        (folder / "spellings.json").write_text(json.dumps(spellings))
-        table = TABLE.format(agent=agent, variable=VARIABLE, kept=STDERR_BYTES // 2, folder=folder)
-        self.write("pyproject.toml", table)
+        add_agent(self, self.records / "agent")
 
     @property
     def env(self) -> dict[str, str]:
@@ -336,6 +339,47 @@ def _write_what_commands_say(watched: Watched, capsys: pytest.CaptureFixture[byt
         said = capsys.readouterr()
         (watched.folder / f"said-{number}").write_bytes(said.out + said.err)
     assert (watched.folder / "report.html").stat().st_size > 10_000
+
+
+KEY_OF_A_HOST = """
+import os
+from pathlib import Path
+
+if "HOST" in os.environ:
+    os.environ["{variable}"] = Path("{folder}", "key").read_text("utf-8")
+"""
+
+
+@needs_sshd
+@needs_bwrap
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_byte_that_hosts_send_or_keep_holds_the_key(tmp_path: Path) -> None:
+    """Each host has a key in its own environment, and the machine that collects has none."""
+    spread = Spread(tmp_path / "run")
+    own = tmp_path / "own"
+    add_agent(spread.project, own)
+    (own / "key").write_text(KEY, "utf-8")
+    key = KEY_OF_A_HOST.format(variable=VARIABLE, folder=own)
+    traffic = RECORDS_TRAFFIC.format(traffic=str(own / "traffic"))
+    spread.project.write("conftest.py", f"from shell import *\n{key}\n{traffic}")
+    spread.project.write("evals/tasks/hello/checks/names.sh", CHECK)
+    with contextlib.ExitStack() as stack:
+        stack.callback(spread.hosts.stop)
+        spread.start()
+
+        ended = spread.pytest(
+            *("evals", "-m", "evalarc_trial", "--evalarc-batch=night", "-rA", "-vv"),
+            *("--evalarc-client=hostile", "--evalarc-configuration=without", "--evalarc-trials=2"),
+        )
+
+    assert found_in((ended.stdout + ended.stderr).encode()) == []
+    assert leaks(tmp_path / "run") == []
+    sent = (own / "traffic").read_bytes()
+    assert b"********" in sent and found_in(sent) == []
+    results = spread.project.trial_results()
+    assert len(results) == 2
+    assert all("submission/src/greeting" in it["redacted_files"] for it in results.values())
 
 
 @pytest.mark.parametrize("name", NOT_STRUCK)
