@@ -16,12 +16,12 @@ import pytest
 
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.clients.protocol import Needs
-from pytest_evalarc.isolation import host
+from pytest_evalarc.isolation import host, toolset
 from pytest_evalarc.isolation.engine_program import client_environ
 from pytest_evalarc.isolation.host import find_bwrap
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.session import STDERR_BYTES, given_env, secrets_of
-from tests.needs import needs_bwrap, needs_sshd
+from tests.needs import needs_bwrap, needs_srt, needs_sshd
 from tests.plugin.project import Project
 from tests.system.test_ssh import Spread
 from tests.test_docs import first_words, rows, section
@@ -173,7 +173,7 @@ class Watched(Project):
         home.mkdir(exist_ok=True)
         env = {**super().env, VARIABLE: KEY, "PATH": self._path, "HOME": str(home)}
         env.pop("CI", None)
-        return env
+        return {**env, toolset.FOLDER_VARIABLE: str(toolset.tools_folder())}
 
     def run(self, *arguments: str | Path) -> tuple[int, bytes]:
         """Run pytest on a terminal of its own; return its status and all that it printed."""
@@ -339,6 +339,39 @@ def _write_what_commands_say(watched: Watched, capsys: pytest.CaptureFixture[byt
         said = capsys.readouterr()
         (watched.folder / f"said-{number}").write_bytes(said.out + said.err)
     assert (watched.folder / "report.html").stat().st_size > 10_000
+
+
+NETWORKED = """\
+[tool.evalarc.clients.networked]
+client = "command"
+command = [
+    "/bin/sh", "-c", 'cat /proc/[0-9]*/cmdline; sleep 1; echo "$0 ${variable}"', "{{prompt}}"
+]
+key_env = ["{variable}"]
+settings = {{ domains = ["models.example"] }}
+"""
+
+
+@needs_srt
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_argument_holds_the_key_under_the_sandbox_runtime(watched: Watched) -> None:
+    """Everybody on a machine can read the arguments of every process."""
+    watched.write("pyproject.toml", NETWORKED.format(variable=VARIABLE))
+
+    with processes_seen() as seen:
+        status, said = watched.run(
+            *("--evalarc-task", "hello", "-m", "evalarc_trial", "--evalarc-client", "networked"),
+            *("--evalarc-configuration", "without"),
+        )
+
+    (watched.folder / "terminal").write_bytes(said)
+    (result,) = watched.trial_results().values()
+    assert (status, result["execution"]) == (0, "completed"), said.decode()
+    assert "transcript.jsonl" in result["redacted_files"]
+    assert leaks(watched.folder) == []
+    assert any(b"EVAL_EVIDENCE_DIR=" in environ for _, environ in seen)
+    assert [command for command, _ in seen if KEY in command] == []
 
 
 KEY_OF_A_HOST = """
