@@ -4,7 +4,8 @@ A secret is overwritten by as many asterisks as it has bytes, so that sizes stay
 of JSON lines stays one. What is looked for: the text itself and what programs make of it unasked,
 which are escapes as of JSON, also within JSON within JSON, of URLs, of HTML and of Python, base64
 at any offset and wrapped or not, and hexadecimal. Where a text was cut, a piece of a secret at the
-cut is looked for too. A secret that somebody took apart, or spelled otherwise, is not found.
+cut is looked for too, and so are the pieces of one in a stream of events. A secret that somebody
+took apart, or spelled otherwise, is not found.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pydantic import JsonValue
 from pytest_evalarc.files.folder import Folder
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.base import Model
+from pytest_evalarc.runs.pieces import spans_in_pieces
 
 SECRET_BYTES = 8
 """A shorter secret would be found in what has nothing to do with it."""
@@ -113,7 +115,9 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         # Whoever uses a secret may take the space around it off, as after `$(cat file)`.
-        spellings = [spelling for secret in secrets for spelling in _spellings(secret.strip())]
+        stripped = [secret.strip() for secret in secrets]
+        self._plain = tuple(os.fsencode(secret) for secret in stripped)
+        spellings = [spelling for secret in stripped for spelling in _spellings(secret)]
         self._pattern = _any(spelling.whole for spelling in spellings)
         self._in_pieces = [
             (spelling, re.compile(spelling.head), re.compile(spelling.tail))
@@ -210,7 +214,7 @@ class Redaction:
             os.fdopen(folder.open(name, os.O_RDWR), "r+b", buffering=0) as file,
             mmap.mmap(file.fileno(), 0) as content,
         ):
-            spans = self._spans(content)
+            spans = [*self._spans(content), *spans_in_pieces(content, self._plain)]
             for start, end in spans:
                 content[start:end] = _MASK * (end - start)
         return bool(spans)

@@ -45,6 +45,8 @@ def say_it(stream: Stream) -> None:
     for spelling in SPELLINGS:
         stream.say(f"{spelling}\n")
     stream.say(f"{KEY}\n{json.dumps({'type': 'text', 'text': f'my key is {KEY}'})}\n")
+    for at in range(0, len(KEY), 3):
+        stream.say(json.dumps({"type": "delta", "text": KEY[at : at + 3]}) + "\n")
     stream.say(KEY[:11])
     time.sleep(0.05)
     stream.say(f"{KEY[11:]}\n")

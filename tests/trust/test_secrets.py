@@ -284,6 +284,9 @@ class TestAWholeRun:
         assert tail.partition("]\n")[2].startswith("*" * 20 + "."), tail[:80]
         transcript = (hostile / "transcript.jsonl").read_text()
         assert "core dumps: soft 0, hard 0, -11, []" in transcript
+        events = (line for line in transcript.splitlines() if line.startswith('{"type": "delta"'))
+        joined = "".join(json.loads(line)["text"] for line in events)
+        assert len(joined) >= len(KEY) - 12 and set(joined) == {"*"}, joined
         rows = {row["check"]: row for row in result["gradings"][0]["rows"]}
         assert rows["names"]["detail"].endswith(
             f"given <>, core dumps 0 0\nhello {'*' * len(KEY.encode())}"
