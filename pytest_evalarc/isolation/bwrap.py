@@ -17,7 +17,7 @@ from pytest_evalarc.isolation import etc
 from pytest_evalarc.isolation import limits as limiting
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.devices import device_pool
-from pytest_evalarc.isolation.host import Program, find_bwrap
+from pytest_evalarc.isolation.host import Program, find_bwrap, require_unchanged
 from pytest_evalarc.model.task import Limits
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Bwrap(HostPrograms):
         program = find_bwrap()
         if program is None:
             raise InfrastructureError("sandbox bwrap", "no usable bubblewrap was found", MISSING)
+        require_unchanged(program.path, where="sandbox bwrap")
         return program
 
     def wrap(self, command: Command, policy: Policy) -> Wrapped:

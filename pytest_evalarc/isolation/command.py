@@ -26,6 +26,16 @@ _ANNOUNCE = (
 )
 
 
+class Secret(str):
+    """A value that must not reach anything stored; what shows values does not show it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return what stands for it, as among the variables of a frame in a traceback."""
+        return "'********'"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """A program with everything it is started with; nothing is inherited."""

@@ -26,8 +26,10 @@ from pytest_evalarc.isolation.engine_program import (
     PLACE_LABEL,
     Abilities,
     EngineProgram,
+    client_environ,
     place,
 )
+from pytest_evalarc.isolation.host import require_unchanged
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.model.isolation import IsolationRecord
 from pytest_evalarc.model.task import Limits
@@ -101,7 +103,7 @@ class Engine:
         self.name = name
         self.image = image
         self._client = EngineProgram(
-            name=name, environ=dict(environ if environ is not None else os.environ)
+            name=name, environ=client_environ(environ if environ is not None else os.environ)
         )
         self._lock = threading.Lock()
         self._found: _Ready | None = None
@@ -137,6 +139,7 @@ class Engine:
         """
         shown = self._shown(policy)
         ready = self._ready()
+        require_unchanged(ready.program, where=f"sandbox {self.name}")
         self._hand_over(shown, ready.abilities)
         container = f"evalarc-{secrets.token_hex(16)}"
         argv = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -26,6 +27,19 @@ OOM_STATUS = 247
 candidate that ends so by itself has failed just as well."""
 PLACE_LABEL = "pytest-evalarc.place"
 HARNESS_LABEL = "pytest-evalarc.harness"
+
+
+_LEADS = re.compile(
+    "PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|LANG|LC_.*|SSL_CERT_.*|SSH_AUTH_SOCK|XDG_.*"
+    "|DBUS_SESSION_BUS_ADDRESS|(DOCKER|PODMAN|CONTAINERS?|BUILDAH|STORAGE|REGISTRY)_.*"
+    "|_CONTAINERS_.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy"
+)
+"""Variables by which a client finds its engine, its settings and its storage."""
+
+
+def client_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment leads a client to its engine; a model's key does not."""
+    return {name: value for name, value in environ.items() if _LEADS.fullmatch(name)}
 
 
 @dataclass(frozen=True, kw_only=True)

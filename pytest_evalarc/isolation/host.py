@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from pytest_evalarc.errors import InfrastructureError
+
 MINIMUM_BWRAP = (0, 8, 0)
 """The first version that can stop nested user namespaces and size its memory file systems."""
+VERSION_S = 10.0
+"""How long a program may take to tell its version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,33 @@ class Program:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache
+def _as_first_seen(path: Path) -> tuple[int, ...]:
+    return _identity(path)
+
+
+def require_unchanged(path: Path, *, where: str) -> None:
+    """Refuse a program that was replaced since this process first asked: it was not proven.
+
+    Raises:
+        InfrastructureError: It is another file now, or none.
+    """
+    if _as_first_seen(path) != _identity(path):
+        raise InfrastructureError(
+            where,
+            f"{path} was replaced while it was in use, and nothing has proven the new one",
+            "start pytest again, which proves what is there now",
+        )
 
 
 def base_python() -> Path:
@@ -80,7 +111,14 @@ def _bwrap_candidates() -> list[Path]:
 def _version_of(path: Path) -> str | None:
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=10, check=False
+            [path, "--version"],
+            # Neither a key nor anything else of the harness's environment reaches it.
+            env={"PATH": os.defpath},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

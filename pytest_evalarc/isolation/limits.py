@@ -64,7 +64,7 @@ def _version_1(lines: Sequence[str]) -> Hierarchy | None:
         _, controllers, path = line.split(":", 2)
         for controller in {"memory", "pids", "cpu"} & set(controllers.split(",")):
             folder = CGROUP_ROOT / controller / path.lstrip("/")
-            if os.access(folder, os.W_OK):
+            if os.access(folder, os.W_OK) and _is_group(folder):
                 parents[controller] = folder
     return Hierarchy(version="cgroup-v1", parents=parents) if parents else None
 
@@ -81,9 +81,14 @@ def _version_2(lines: Sequence[str]) -> Hierarchy | None:
         except OSError:
             continue
         usable = {"memory", "pids", "cpu"} & set(handed_down)
-        if usable and os.access(parent, os.W_OK):
+        if usable and os.access(parent, os.W_OK) and _is_group(parent):
             return Hierarchy(version="cgroup-v2", parents=dict.fromkeys(sorted(usable), parent))
     return None
+
+
+def _is_group(folder: Path) -> bool:
+    """Whether the kernel keeps a folder: in any other, a limit would be a file that says so."""
+    return (folder / "cgroup.procs").exists()
 
 
 class Group:

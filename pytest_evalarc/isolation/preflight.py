@@ -6,15 +6,17 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Names, Policy, Sandbox
 from pytest_evalarc.isolation.engine_probe import probe_argv
@@ -30,6 +32,23 @@ _ROWS = TypeAdapter(Annotated[list[_Row], Field(min_length=1)])
 KERNEL_SWITCH = "/proc/sys/kernel/core_pattern"
 DEVICE = Path("/dev/full")
 PROBE = Path(__file__).parent / "sandboxed" / "probe.py"
+WRITTEN = "written"
+"""What the probe makes in the folder that it may only read."""
+BARRIERS: Mapping[str, str] = MappingProxyType(
+    {
+        "write_outside": "no file of the host can be made outside of what may be written",
+        "read_only": "what is shown to be read cannot be written",
+        "read_secret": "no file of the host can be read that the policy does not name",
+        "network": "no port of the host can be reached, nor through a proxy that is offered",
+        "host_sockets": "no abstract socket of the host can be reached",
+        "host_processes": "no process of the host can be signalled",
+        "kernel_settings": "no setting of the whole machine can be opened for writing",
+        "host_devices": "no device node of the host can be changed",
+        "not_root": "the process is not root",
+        "capabilities": "the process holds no capability",
+    }
+)
+"""What is tried, each with what it means that it holds; a proof lacks none of them."""
 
 
 def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
@@ -59,10 +78,12 @@ def preflight(sandbox: Sandbox, folder: Path) -> PreflightDoc:
         }
         rows = _probe(sandbox, box, plan)
     barriers = {name: Barrier(name=name, holds=holds, detail=seen) for name, holds, seen in rows}
+    _require_all(sandbox, barriers)
     # Inside, these succeed on what is the sandbox's own, so the host tells whether it was reached.
     # The probe sets the mode that a device has already: only the time of the change would show it.
     reached = {
         "write_outside": target.exists(),
+        "read_only": (box / WRITTEN).exists(),
         "host_devices": DEVICE.stat().st_ctime_ns != device_before,
     }
     for name, is_reached in reached.items():
@@ -86,6 +107,7 @@ def _probe(sandbox: Sandbox, box: Path, plan: dict[str, str | int]) -> list[_Row
             path=(),
         )
     )
+    plan = {**plan, "shown": str(names.workspace)}
     command = Command(
         argv=_attempts(names, plan),
         cwd=Path("/"),
@@ -106,6 +128,14 @@ def _probe(sandbox: Sandbox, box: Path, plan: dict[str, str | int]) -> list[_Row
             f"it did not start ({ended.reason}, status {ended.status}): {detail}",
             sandbox.remedy,
         ) from None
+
+
+def _require_all(sandbox: Sandbox, barriers: Mapping[str, Barrier]) -> None:
+    """Refuse a proof that leaves something out: what was not tried does not hold."""
+    if barriers.keys() != BARRIERS.keys():
+        told = ", ".join(sorted(barriers.keys() ^ BARRIERS.keys()))
+        problem = f"what tries its barriers was not let say all ({printable(told, limit=400)})"
+        raise InfrastructureError(f"sandbox {sandbox.name}", problem, sandbox.remedy)
 
 
 def _attempts(names: Names, plan: dict[str, str | int]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from pytest_evalarc.isolation import toolset
 from pytest_evalarc.isolation.bwrap import INSIDE_ID, sealed_proc
 from pytest_evalarc.isolation.command import Command, HostPrograms, Policy, Wrapped
 from pytest_evalarc.isolation.devices import Devices, device_pool
-from pytest_evalarc.isolation.host import find_bwrap
+from pytest_evalarc.isolation.host import find_bwrap, require_unchanged
 from pytest_evalarc.isolation.node import WHEEL, find_node
 from pytest_evalarc.isolation.srt_policy import (
     Network,
@@ -357,9 +357,12 @@ def _programs() -> Programs:
     node, bwrap = find_node(MINIMUM_NODE), find_bwrap()
     if node is None or bwrap is None:  # pragma: no cover - they were there a moment ago.
         raise InfrastructureError("sandbox srt", "node or bubblewrap is gone")
+    srt = toolset.require("srt")
+    for program in (srt.path, bwrap.path, node.program):
+        require_unchanged(program, where="sandbox srt")
     return Programs(
         node=node.program,
-        srt=toolset.require("srt"),
+        srt=srt,
         bwrap=bwrap.path,
         **{name: Path(str(shutil.which(name))) for name in ("socat", "rg", "timeout", "env")},
     )

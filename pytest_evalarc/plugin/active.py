@@ -239,8 +239,9 @@ class Active:
         """Give an eval's report its own word."""
         report = yield
         if self._session is not None:
-            from pytest_evalarc.plugin.reports import describe, mark
+            from pytest_evalarc.plugin.reports import describe, mark, strike
 
+            strike(report, item)
             mark(report, item, call, strict=self.options.flag("strict"))
             describe(report, item)
         return report

@@ -37,6 +37,27 @@ STATUSES: dict[type[BaseException], str] = {
 }
 
 
+def strike(report: pytest.TestReport, item: pytest.Item) -> None:
+    """Strike the keys of a trial's client out of a report, before anything is made of it.
+
+    Whatever a client of a plugin's raises or prints reaches the terminal, the JUnit file and the
+    controller by the report alone.
+    """
+    handle = _trial_of(item)
+    if handle is None or not (redaction := handle.redaction):
+        return
+    match report.longrepr:
+        case (path, int(line), str(reason)):
+            report.longrepr = (redaction.text(str(path)), line, redaction.text(reason))
+        case shown if shown is not None and redaction.text(str(shown)) != str(shown):
+            report.longrepr = redaction.text(str(shown))
+    report.sections = [(name, redaction.text(said)) for name, said in report.sections]
+    report.user_properties = [
+        (name, redaction.text(value) if isinstance(value, str) else value)
+        for name, value in report.user_properties
+    ]
+
+
 def mark(
     report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], *, strict: bool
 ) -> None:

@@ -32,6 +32,7 @@ from pytest_evalarc.runs.batch import Batch, Parts
 from pytest_evalarc.runs.once import mark_of, once
 from pytest_evalarc.runs.plan import (
     check_host,
+    check_key,
     check_plan,
     make_audit_plan,
     planned_client,
@@ -232,6 +233,7 @@ class Runs:
         """
         client = planned_client(plan.document, self._evals.registry.clients.get)
         treatment = self._evals.treatment(plan)
+        check_key(plan.label, client, os.environ)
         check_plan(task, client, treatment)
         return client, treatment
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pytest_evalarc.plugin.home import Home
     from pytest_evalarc.plugin.regrading import Regrading
     from pytest_evalarc.plugin.running import Runs
+    from pytest_evalarc.runs.redaction import Redaction
     from pytest_evalarc.treatments.protocol import Treatment
 
 RECENT = 16
@@ -107,6 +108,11 @@ class TrialHandle:
         return self._seen()
 
     @property
+    def redaction(self) -> Redaction:
+        """What strikes the client's keys out."""
+        return self._evals.redaction(self.plan.label)
+
+    @property
     def grading(self) -> Grading | None:
         """The last grading of what the trial left; None when nothing was graded."""
         return self.result.gradings[-1] if self.result.gradings else None
@@ -141,6 +147,7 @@ class EvalSession:
         self._tasks: dict[Path, Task | EvalArcError] = {}
         self._plans: dict[tuple[str, str], Plan] = {}
         self._handles: dict[tuple[str, str, str], TrialHandle] = {}
+        self._redactions: dict[str, Redaction] = {}
 
     @classmethod
     def of(cls, config: pytest.Config, tasks: Path, *, batch: str) -> EvalSession:
@@ -368,6 +375,16 @@ class EvalSession:
             problem = f"has no network, and client {label.label} must reach {domains[0]}"
             raise UsageError("--evalarc-sandbox bwrap", problem, "leave it out, or name srt")
         return self.default_sandbox if name is None else self.registry.sandboxes.get(name)
+
+    def redaction(self, label: ClientLabel) -> Redaction:
+        """Return what strikes the keys of the client behind a label out of a text."""
+        if label.label not in self._redactions:
+            from pytest_evalarc.runs.redaction import Redaction
+            from pytest_evalarc.runs.session import secrets_of
+
+            needs = labelled_client(label, self.registry.clients.get).needs
+            self._redactions[label.label] = Redaction(secrets_of(needs, os.environ))
+        return self._redactions[label.label]
 
     def sandbox_of(self, task: Task) -> Sandbox:
         """Return what a task's submissions are judged in."""

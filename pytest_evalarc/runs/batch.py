@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -19,10 +21,12 @@ from pytest_evalarc.grading.pack import Pack
 from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.grading.toolchain import Toolchain, Tools
 from pytest_evalarc.isolation.command import Sandbox
-from pytest_evalarc.isolation.preflight import preflight
+from pytest_evalarc.isolation.engine_program import place
+from pytest_evalarc.isolation.host import find_bwrap
+from pytest_evalarc.isolation.preflight import BARRIERS, preflight
 from pytest_evalarc.model.base import SCHEMA_VERSION, Model
 from pytest_evalarc.model.isolation import PreflightDoc
-from pytest_evalarc.model.task import Task
+from pytest_evalarc.model.task import Limits, Task
 from pytest_evalarc.runs.folders import Folders, gradings_folder, open_gradings
 from pytest_evalarc.runs.once import once
 from pytest_evalarc.runs.request import Request
@@ -87,7 +91,10 @@ class Batch:
         return self.proven(self.boundary)
 
     def proven(self, sandbox: Sandbox) -> Sandbox:
-        """Return a sandbox that was proven from inside; the proof is made once per batch.
+        """Return a sandbox that was proven from inside.
+
+        The proof is made once per batch, and again where it would be another one's: for another
+        program or image, as another user, on another machine or after a restart of it.
 
         Raises:
             InfrastructureError: It does not start, or does not hold what it promises.
@@ -95,10 +102,11 @@ class Batch:
         self.folders.open_work()
         if sandbox.name in UNBOUND:
             return sandbox
+        name = f"preflight-{sandbox.name}-{_proven_by(sandbox)}"
         proof = once(
-            self.folders.work / f"preflight-{sandbox.name}.json",
+            self.folders.work / f"{name}.json",
             PreflightDoc,
-            lambda: self._prove(sandbox),
+            lambda: self._prove(sandbox, self.folders.work / name),
         )
         if proof.broken:
             broken = "; ".join(f"{barrier.name}: {barrier.detail}" for barrier in proof.broken)
@@ -109,8 +117,7 @@ class Batch:
             )
         return sandbox
 
-    def _prove(self, sandbox: Sandbox) -> PreflightDoc:
-        folder = self.folders.work / "preflight"
+    def _prove(self, sandbox: Sandbox, folder: Path) -> PreflightDoc:
         remove_tree(folder)
         folder.mkdir()
         try:
@@ -274,3 +281,15 @@ class Batch:
             package,
             *environment,
         )
+
+
+def _proven_by(sandbox: Sandbox) -> str:
+    """Return a word for all that a proof of a sandbox holds for."""
+    record, bubblewrap = sandbox.record(Limits()), find_bwrap()
+    facts = (
+        *(record.version, record.sha256, record.image_id),
+        # The sandbox srt rests on it.
+        bubblewrap.sha256 if bubblewrap is not None else None,
+        *(place(), os.geteuid(), *BARRIERS),
+    )
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

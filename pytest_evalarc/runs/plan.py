@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -216,6 +217,30 @@ def check_host(
         given_env(client.needs, environ)
     except SetupError as error:
         raise UsageError(error.where, error.problem, error.hint) from error
+
+
+def check_key(label: ClientLabel, client: Client, environ: Mapping[str, str]) -> None:
+    """Refuse a client whose key is written down where plans and process lists would show it.
+
+    Raises:
+        UsageError: Its command, settings or model hold the value of one of its credentials.
+    """
+    from pytest_evalarc.runs.redaction import Redaction
+    from pytest_evalarc.runs.session import secrets_of
+
+    written = {
+        "command": label.command,
+        "settings": (json.dumps(label.settings, ensure_ascii=False),),
+        "model": (label.model or "",),
+    }
+    redaction = Redaction(secrets_of(client.needs, environ))
+    for place, words in written.items():
+        if any(redaction.text(word) != word for word in words):
+            raise UsageError(
+                f"client {label.label}: {place}",
+                f"holds the value of {' or '.join(client.needs.key_env)}, and every plan keeps it",
+                "take it out: the client finds it in its environment",
+            )
 
 
 def check_plan(task: Task, client: Client, treatment: Treatment | None) -> None:

@@ -33,7 +33,7 @@ from pytest_evalarc.runs.batch import UNBOUND, Batch
 from pytest_evalarc.runs.draft import Draft
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.scripts import script_for
-from pytest_evalarc.runs.session import Ready, given_env, session_env
+from pytest_evalarc.runs.session import Ready, given_env, secrets_of, session_env
 from pytest_evalarc.runs.start import recorded_start
 from pytest_evalarc.runs.visible import require_visible
 from pytest_evalarc.tasks.plugins import plugins_in
@@ -117,7 +117,7 @@ def prepare(trial: Trial, draft: Draft) -> Ready:
     command = _command(
         trial, lab, staged, program=program, env=_whole_env(trial, env, staged), policy=policy
     )
-    draft.redaction = Redaction(command.secrets)
+    draft.redaction = Redaction((*command.secrets, *secrets_of(trial.client.needs, os.environ)))
     if sandbox.name not in UNBOUND:
         require_visible(Path(command.argv[0]), policy)
     if staged is not None and trial.treatment is not None:

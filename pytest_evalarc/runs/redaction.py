@@ -1,9 +1,11 @@
 """Secrets struck out of what is kept of a trial, in every spelling that is looked for.
 
 A secret is overwritten by as many asterisks as it has bytes, so that sizes stay true and a record
-of JSON lines stays one. What is looked for: the text itself, its JSON escapes also within JSON
-within JSON, base64 at any offset and wrapped or not, and hexadecimal. A secret in parts, or in
-another spelling, is not found.
+of JSON lines stays one. What is looked for: the text itself and what programs make of it unasked,
+which are escapes as of JSON, also within JSON within JSON, of URLs, of HTML and of Python, base64
+at any offset and wrapped or not, and hexadecimal. Where a text was cut, a piece of a secret at the
+cut is looked for too, and so are the pieces of one in a stream of events. A secret that somebody
+took apart, or spelled otherwise, is not found.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ import stat
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from html.entities import codepoint2name
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
 from pytest_evalarc.files.folder import Folder
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.base import Model
+from pytest_evalarc.runs.pieces import spans_in_pieces
 
 SECRET_BYTES = 8
 """A shorter secret would be found in what has nothing to do with it."""
@@ -34,7 +39,71 @@ _ESCAPE = rb"\\{1,8}"
 """One level of JSON in JSON doubles the backslashes; more than a few levels nobody writes."""
 _WRAP = rb"(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n)?"
 """A line that ends within base64, itself or as JSON has it."""
-_SHORT_ESCAPES = {"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t", '"': b'"', "/": b"/"}
+_SHORT_ESCAPES = {
+    **{"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t"},
+    **{'"': b'"', "'": b"'", "/": b"/"},
+}
+_CUT = re.compile(
+    # As `Capture` and `printable` mark what they leave out, and the channel of a check at a start.
+    rb"\n\[\d{1,20} bytes dropped\]\n"
+    rb"|\[(?P<mark>\xe2\x80\xa6|\\u2026) \d{1,20} characters dropped (?P=mark)\]"
+    rb"|\A\xe2\x80\xa6"
+)
+_CUT_PART_BYTES = 6
+"""Of one part of a spelling at a cut, at most."""
+_TORN = rb"(?s:.{0,5})"
+"""What is left of the part that a cut went through."""
+_MOST_CUTS = 1000
+"""A text with more cuts has made them up; what may be a piece at one of those is taken for one."""
+
+
+class _Spelling(NamedTuple):
+    """One way to spell a secret: parts that follow each other, a pattern for each."""
+
+    parts: tuple[bytes, ...]
+    few: int
+    """So many parts of it tell too much already."""
+
+    @property
+    def whole(self) -> bytes:
+        """Pattern for all of it."""
+        return b"".join(self.parts)
+
+    @property
+    def head(self) -> bytes:
+        """Pattern for the least first part of it that is looked for."""
+        return b"".join(self.parts[: self.few])
+
+    @property
+    def tail(self) -> bytes:
+        """Pattern for the least last part of it that is looked for."""
+        return b"".join(self.parts[-self.few :])
+
+    def ends_at(self, text: bytes) -> bool:
+        """Whether a text is the beginning of this spelling, cut off within it."""
+        counts = range(self.few, len(self.parts))
+        return not self._is_in(text) and any(
+            _in_full(b"".join(self.parts[:count]), text, rb"", _TORN) for count in counts
+        )
+
+    def begins_in(self, text: bytes) -> bool:
+        """Whether a text is the end of this spelling, what is before it cut off."""
+        starts = range(1, len(self.parts) - self.few + 1)
+        return not self._is_in(text) and any(
+            _in_full(b"".join(self.parts[start:]), text, _TORN, rb"") for start in starts
+        )
+
+    def _is_in(self, text: bytes) -> bool:
+        return _compiled(self.whole).search(text) is not None
+
+
+def _in_full(pattern: bytes, text: bytes, before: bytes, behind: bytes) -> bool:
+    return _compiled(before + pattern + behind).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern)
 
 
 class Redaction:
@@ -46,8 +115,17 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         # Whoever uses a secret may take the space around it off, as after `$(cat file)`.
-        spellings = [spelling for secret in secrets for spelling in _spellings(secret.strip())]
-        self._pattern = re.compile(b"|".join(spellings)) if spellings else None
+        stripped = [secret.strip() for secret in secrets]
+        self._plain = tuple(os.fsencode(secret) for secret in stripped)
+        spellings = [spelling for secret in stripped for spelling in _spellings(secret)]
+        self._pattern = _any(spelling.whole for spelling in spellings)
+        self._in_pieces = [
+            (spelling, re.compile(spelling.head), re.compile(spelling.tail))
+            for spelling in spellings
+            if len(spelling.parts) > spelling.few
+        ]
+        longest = max((len(spelling.parts) for spelling in spellings), default=0)
+        self._reach = _CUT_PART_BYTES * longest
 
     def __bool__(self) -> bool:
         return self._pattern is not None
@@ -85,13 +163,26 @@ class Redaction:
         if isinstance(value, list):
             return [self._value(item) for item in value]
         if isinstance(value, dict):
-            return {key: self._value(item) for key, item in value.items()}
+            return self._object(value)
         return value
 
+    def _object(self, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        struck: dict[str, JsonValue] = {}
+        for key, item in value.items():
+            name = self.text(key)
+            while name in struck:
+                name += _MASK.decode()
+            struck[name] = self._value(item)
+        return struck
+
     def _masked(self, data: bytes) -> bytes:
-        if self._pattern is None:
+        spans = self._spans(data)
+        if not spans:
             return data
-        return self._pattern.sub(lambda found: _MASK * len(found[0]), data)
+        content = bytearray(data)
+        for start, end in spans:
+            content[start:end] = _MASK * (end - start)
+        return bytes(content)
 
     def _strike_folder(self, folder: Folder, prefix: str) -> Iterator[str]:
         for name, status in list(folder.scan()):
@@ -123,14 +214,43 @@ class Redaction:
             os.fdopen(folder.open(name, os.O_RDWR), "r+b", buffering=0) as file,
             mmap.mmap(file.fileno(), 0) as content,
         ):
-            spans = self._spans(content)
+            spans = [*self._spans(content), *spans_in_pieces(content, self._plain)]
             for start, end in spans:
                 content[start:end] = _MASK * (end - start)
         return bool(spans)
 
-    def _spans(self, content: mmap.mmap) -> list[tuple[int, int]]:
-        found = self._pattern.finditer(content) if self._pattern is not None else ()
-        return [match.span() for match in found]
+    def _spans(self, content: bytes | mmap.mmap) -> list[tuple[int, int]]:
+        """Return where the secrets stand, and what is left of one that a cut went through."""
+        if self._pattern is None:
+            return []
+        spans = [found.span() for found in self._pattern.finditer(content)]
+        for number, cut in enumerate(_CUT.finditer(content)):
+            is_sure = number >= _MOST_CUTS
+            spans += self._before(content, cut.start(), is_sure=is_sure)
+            spans += self._behind(content, cut.end(), is_sure=is_sure)
+        # A stream may end in the middle of anything.
+        return [*spans, *self._before(content, len(content))]
+
+    def _before(
+        self, content: bytes | mmap.mmap, cut: int, *, is_sure: bool = False
+    ) -> Iterator[tuple[int, int]]:
+        """Yield where the first part of a secret stands that a cut took the rest of."""
+        start = max(0, cut - self._reach)
+        shown = content[start:cut]
+        for spelling, head, _ in self._in_pieces:
+            for found in head.finditer(shown):
+                if is_sure or spelling.ends_at(shown[found.start() :]):
+                    yield start + found.start(), cut
+
+    def _behind(
+        self, content: bytes | mmap.mmap, cut: int, *, is_sure: bool
+    ) -> Iterator[tuple[int, int]]:
+        """Yield where the last part of a secret stands that a cut took the rest of."""
+        shown = content[cut : cut + self._reach]
+        for spelling, _, tail in self._in_pieces:
+            found = tail.search(shown)
+            if found is not None and (is_sure or spelling.begins_in(shown[: found.end()])):
+                yield cut, cut + found.end()
 
 
 @contextmanager
@@ -147,30 +267,56 @@ def _accessible(folder: Folder, name: str, status: os.stat_result) -> Iterator[N
             folder.chmod(name, mode)
 
 
-def _spellings(secret: str) -> Iterator[bytes]:
-    """Yield a pattern for each way to spell a secret that is looked for."""
+def _any(patterns: Iterable[bytes]) -> re.Pattern[bytes] | None:
+    """Return what finds any of some patterns, the first of those that begin at one place."""
+    joined = b"|".join(patterns)
+    return re.compile(joined) if joined else None
+
+
+def _spellings(secret: str) -> Iterator[_Spelling]:
+    """Yield each way to spell a secret that is looked for."""
     data = os.fsencode(secret)
-    yield b"".join(_character(character) for character in secret)
+    yield _Spelling(tuple(map(_character, secret)), SECRET_BYTES)
     for offset in range(3):
-        yield _base64(data, offset)
-    yield b"(?i:" + data.hex().encode() + b")"
+        first, *rest = _base64(data, offset)
+        yield _Spelling((first, *(_WRAP + part for part in rest)), 8 * SECRET_BYTES // 6)
+    yield _Spelling(tuple(b"(?i:%02x)" % byte for byte in data), SECRET_BYTES)
 
 
 def _character(character: str) -> bytes:
-    """Return a pattern for a character as it is, and as JSON may escape it."""
+    """Return a pattern for a character as it is, and as programs escape it."""
+    data = os.fsencode(character)
+    plain = _ESCAPE if character == "\\" else re.escape(data)
     units = character.encode("utf-16-be", "surrogatepass").hex()
-    escaped = b"".join(
-        _ESCAPE + b"u(?i:" + units[at : at + 4].encode() + b")" for at in range(0, len(units), 4)
-    )
-    plain = _ESCAPE if character == "\\" else re.escape(os.fsencode(character))
-    ways = [plain, escaped]
+    ways = [
+        plain,
+        # JSON.
+        _each(_ESCAPE + b"u", [units[at : at + 4] for at in range(0, len(units), 4)]),
+        # Python and other languages, byte by byte; and a URL, which may be part of another one.
+        _each(_ESCAPE + b"x", [f"{byte:02x}" for byte in data]),
+        _each(rb"%(?:25){0,3}", [f"{byte:02x}" for byte in data]),
+        *_entities(ord(character)),
+    ]
     if character in _SHORT_ESCAPES:
         ways.append(_ESCAPE + _SHORT_ESCAPES[character])
     return b"(?:" + b"|".join(ways) + b")"
 
 
-def _base64(data: bytes, offset: int) -> bytes:
-    """Return a pattern for the characters of base64 that a secret alone decides.
+def _each(prefix: bytes, numbers: Iterable[str]) -> bytes:
+    """Return a pattern for hexadecimal numbers, each behind a prefix."""
+    return b"".join(prefix + b"(?i:" + number.encode() + b")" for number in numbers)
+
+
+def _entities(code: int) -> Iterator[bytes]:
+    """Yield patterns for a character as HTML may have it."""
+    yield b"&#0{0,4}%d;" % code
+    yield b"&#[xX]0{0,4}(?i:%x);" % code
+    if code in codepoint2name:
+        yield f"&{codepoint2name[code]};".encode()
+
+
+def _base64(data: bytes, offset: int) -> list[bytes]:
+    """Return patterns for the characters of base64 that a secret alone decides.
 
     Args:
         data: The secret.
@@ -178,5 +324,6 @@ def _base64(data: bytes, offset: int) -> bytes:
     """
     whole = b64encode(b"\0" * offset + data + b"\0\0").decode("ascii")
     own = whole[-(-8 * offset // 6) : 8 * (offset + len(data)) // 6]
-    either = {"+": b"[+-]", "/": rb"(?:\\{0,8}/|_)"}
-    return _WRAP.join(either.get(character, character.encode("ascii")) for character in own)
+    # In a URL the signs are others, or escaped.
+    either = {"+": b"(?:[+-]|%2[bB])", "/": rb"(?:\\{0,8}/|_|%2[fF])"}
+    return [either.get(character, character.encode("ascii")) for character in own]

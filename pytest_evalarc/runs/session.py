@@ -12,7 +12,7 @@ from pytest_evalarc.errors import SetupError
 from pytest_evalarc.grading.lab import SYSTEM_PATH, FileLab, PackLab
 from pytest_evalarc.grading.toolchain import Tools
 from pytest_evalarc.isolation.capture import Capture
-from pytest_evalarc.isolation.command import Ended, Exit, Policy, Wrapped
+from pytest_evalarc.isolation.command import Ended, Exit, Policy, Secret, Wrapped
 from pytest_evalarc.isolation.layout import RunLayout
 from pytest_evalarc.isolation.limits import MIB
 from pytest_evalarc.isolation.supervise import Watch, supervise
@@ -88,13 +88,14 @@ def given_env(needs: Needs, environ: Mapping[str, str]) -> dict[str, str]:
                 f"holds fewer than {SECRET_BYTES} bytes, so it is no key",
                 "what is as short could not be struck out of what is kept",
             )
-    return {name: environ[name] for name in wanted}
+    given = {name: environ[name] for name in wanted}
+    return {**given, **{name: Secret(environ[name]) for name in needs.key_env}}
 
 
 def secrets_of(needs: Needs, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return what must not reach anything stored: the client's credentials."""
     given = (environ.get(name, "") for name in needs.key_env)
-    return tuple(key for key in given if _is_secret(key))
+    return tuple(Secret(key) for key in given if _is_secret(key))
 
 
 def _is_secret(key: str) -> bool:

@@ -59,9 +59,12 @@ def run_trial(trial: Trial) -> TrialResult:
             or treatment cannot read what was left. What the session left is kept by then.
     """
     draft = Draft(plan=trial.plan, entry=trial.entry, client=trial.client)
+    draft.redaction = Redaction(secrets_of(trial.client.needs, os.environ))
     trial.folder.mkdir(parents=True, exist_ok=True)
     try:
-        _run_stages(trial, draft)
+        # What a stage reads is struck before; what the last ones write is struck here.
+        with _struck(trial, draft):
+            _run_stages(trial, draft)
     except KeyboardInterrupt:
         # A timeout of its item ends this trial alone, and the user's interrupt the session.
         if not trial.batch.cancelled.is_set():

@@ -307,6 +307,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def version_2(folder: Path, handed_down: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cgroup.subtree_control").write_text(f"{handed_down}\n")
+    (folder / "cgroup.procs").touch()
     return folder
 
 
@@ -342,12 +343,23 @@ def test_version_1_is_found_controller_by_controller(root: Path) -> None:
     """Each has a tree of its own, and two may share one line."""
     for folder in ("memory/a", "cpu/b"):
         (root / folder).mkdir(parents=True)
+        (root / folder / "cgroup.procs").touch()
 
     place = limiting._version_1(["4:memory:/a", "3:cpu,cpuacct:/b", "8:pids:/gone", "0::/"])
 
     assert place == Hierarchy(
         version="cgroup-v1", parents={"memory": root / "memory/a", "cpu": root / "cpu/b"}
     )
+
+
+def test_a_plain_folder_is_no_control_group(root: Path) -> None:
+    """Where no control groups are mounted, a limit would be a file that nobody reads."""
+    (root / "memory" / "a").mkdir(parents=True)
+    version_2(root / "own", "memory pids")
+    (root / "own" / "cgroup.procs").unlink()
+
+    assert limiting._version_1(["4:memory:/a"]) is None
+    assert limiting._version_2(["0::/own"]) is None
 
 
 def test_settings_of_version_2(tmp_path: Path) -> None:

@@ -15,22 +15,14 @@ from pytest_evalarc.isolation.devices import DevicePool, Devices
 from pytest_evalarc.isolation.engine import Engine
 from pytest_evalarc.isolation.host import Program
 from pytest_evalarc.isolation.local import Local
-from pytest_evalarc.isolation.preflight import preflight
+from pytest_evalarc.isolation.preflight import BARRIERS, preflight
 from pytest_evalarc.model.isolation import PreflightDoc
 from tests.needs import needs_bwrap, needs_podman
 
 pytestmark = pytest.mark.slow
 
-PROMISED = {
-    "write_outside",
-    "read_secret",
-    "network",
-    "host_sockets",
-    "host_processes",
-    "kernel_settings",
-    "host_devices",
-    "not_root",
-}
+PROMISED = set(BARRIERS)
+NEEDS_ROOT = {"kernel_settings", "not_root", "capabilities"}
 
 MERELY_RUNS = """#!/bin/sh
 if [ "$1" = --version ]; then echo bubblewrap 0.99.0; exit; fi
@@ -88,8 +80,7 @@ def test_without_a_boundary_every_attempt_wins(empty: Path, own_device: None) ->
     """The control: a probe that fails by itself would prove nothing."""
     proof = preflight(Local(), empty)
 
-    needs_root = set() if os.geteuid() == 0 else {"kernel_settings", "not_root"}
-    assert broken(proof) == PROMISED - needs_root
+    assert broken(proof) == PROMISED - (set() if os.geteuid() == 0 else NEEDS_ROOT)
 
 
 def test_a_sandbox_that_merely_runs_the_command_is_unmasked(
@@ -216,8 +207,7 @@ def test_without_a_container_every_attempt_of_the_shell_wins(empty: Path, own_de
     """The control: attempts that fail by themselves would prove nothing."""
     proof = preflight(OnlyNamed(), empty)
 
-    needs_root = set() if os.geteuid() == 0 else {"kernel_settings", "not_root"}
-    assert broken(proof) == PROMISED - needs_root
+    assert broken(proof) == PROMISED - (set() if os.geteuid() == 0 else NEEDS_ROOT)
 
 
 def test_a_container_that_does_not_start_is_told_with_what_to_try(

@@ -414,7 +414,7 @@ def test_what_srt_leaves_to_root_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
     broken = {barrier.name for barrier in preflight(Srt(), tmp_path).broken}
 
-    assert broken == {"kernel_settings", "host_devices", "not_root"}
+    assert broken == {"kernel_settings", "host_devices", "not_root", "capabilities"}
 
 
 def of(proof: PreflightDoc, name: str) -> str:

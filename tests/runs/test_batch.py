@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evalarc.errors import InfrastructureError, SetupError, UsageError
+from pytest_evalarc.isolation.host import Program
 from pytest_evalarc.model.base import SCHEMA_VERSION
 from pytest_evalarc.model.isolation import Barrier, PreflightDoc
 from pytest_evalarc.runs.batch import USER_DATA_ROOTS
@@ -70,7 +71,37 @@ def test_the_barriers_are_proven_once_per_batch(
         assert each.batch.sandbox.name == "bwrap"
 
     assert calls == ["bwrap"]
-    assert (evals.batch.folders.work / "preflight-bwrap.json").is_file()
+    assert len(list(evals.batch.folders.work.glob("preflight-bwrap-*.json"))) == 1
+
+
+@pytest.mark.slow
+@needs_bwrap
+@pytest.mark.parametrize("other", ["BARRIERS", "place", "find_bwrap"])
+def test_a_proof_of_another_program_or_machine_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """A batch may be gone on with after an upgrade, or by another host that shares its folder."""
+    calls: list[str] = []
+
+    def proof(sandbox: Any, folder: Path) -> PreflightDoc:
+        calls.append(sandbox.name)
+        return PreflightDoc(schema_version=SCHEMA_VERSION, sandbox=sandbox.name, barriers=())
+
+    program = tmp_path / "bwrap"
+    program.write_bytes(b"another one")
+    others: dict[str, Any] = {
+        "BARRIERS": {"one that is new": ""},
+        "place": lambda: "another machine",
+        "find_bwrap": lambda: Program(path=program, version="0.8.0"),
+    }
+    monkeypatch.setattr("pytest_evalarc.runs.batch.preflight", proof)
+    assert Evals(tmp_path).batch.sandbox.name == "bwrap"
+    monkeypatch.setattr(f"pytest_evalarc.runs.batch.{other}", others[other])
+
+    for _ in range(2):
+        assert Evals(tmp_path).batch.sandbox.name == "bwrap"
+
+    assert calls == ["bwrap", "bwrap"]
 
 
 def test_a_barrier_that_does_not_hold_stops_everything(

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import os
 import stat
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_evalarc.files.folder import READ, Folder
 from pytest_evalarc.files.tree import remove_tree, write_tree
-from pytest_evalarc.model.base import Cause
+from pytest_evalarc.model.base import Cause, Model
 from pytest_evalarc.runs.redaction import SECRET_BYTES, Redaction
 
 KEY = 'sk-"osprey"/key+\\0123é'
@@ -41,6 +43,16 @@ SPELLINGS = {
     "base64, wrapped": wrapped(KEY.encode(), 7),
     "base64, wrapped as in MIME": wrapped(KEY.encode(), 7, "\r\n"),
     "base64, wrapped in json": json.dumps(wrapped(KEY.encode(), 7)),
+    "base64 in a URL": urllib.parse.quote(b64(KEY.encode()), safe=""),
+    "URL": urllib.parse.quote(KEY),
+    "URL, all escaped": "".join(f"%{byte:02x}" for byte in KEY.encode()),
+    "URL in a URL": urllib.parse.quote(urllib.parse.quote(KEY, safe=""), safe=""),
+    "HTML": html.escape(KEY),
+    "HTML, all escaped": "".join(f"&#{ord(character)};" for character in KEY),
+    "HTML, all escaped in hexadecimal": "".join(f"&#x{ord(character):X};" for character in KEY),
+    "Python": repr(KEY),
+    "Python, bytes": repr(KEY.encode()),
+    "Python, all escaped": "".join(f"\\x{byte:02x}" for byte in KEY.encode()),
     "hexadecimal": KEY.encode().hex(),
     "hexadecimal, upper case": KEY.encode().hex().upper(),
 }
@@ -48,6 +60,7 @@ SPELLINGS = {
 
 def holds(text: str) -> bool:
     """Whether a text gives the key to someone who undoes any spelling of it."""
+    text = html.unescape(urllib.parse.unquote(urllib.parse.unquote(text)))
     plain = text.replace("\\/", "/")
     joined = "".join(plain.replace("\\r", "").replace("\\n", "").split())
     for offset in range(3):
@@ -55,7 +68,9 @@ def holds(text: str) -> bool:
         if own in joined or own.replace("+", "-").replace("/", "_") in joined:
             return True
     return (
-        "osprey" in text or "\\u006f\\u0073" in text.lower() or KEY.encode().hex() in text.lower()
+        "osprey" in text
+        or "\\u006f\\u0073" in text.lower()
+        or KEY.encode().hex() in text.lower().replace("\\x", "")
     )
 
 
@@ -73,11 +88,70 @@ def test_each_spelling_is_struck_out_and_its_size_stays(spelling: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "sk-", KEY[:-1], KEY[1:], "é\ud800", b64(b"another key, as long")]
+    "text",
+    [
+        "",
+        "sk-",
+        KEY[: SECRET_BYTES - 1],
+        f"{KEY[:-1]} and more",
+        KEY[1:],
+        f"{KEY[:12]} [… of something]",
+        "é\ud800",
+        b64(b"another key, as long"),
+    ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     """Evidence is kept as it was."""
     assert Redaction([KEY]).text(text) == text
+
+
+CUTS = [
+    "[… 12 characters dropped …]",
+    "\n[12 bytes dropped]\n",
+    r"[\u2026 1 characters dropped \u2026]",
+]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("name", sorted(set(SPELLINGS) - {"base64, wrapped in json"}))
+def test_a_piece_at_a_cut_is_struck_out(name: str, cut: str) -> None:
+    """What we leave out of a long text can go through a key, and half of one is a key nearly."""
+    spelling = SPELLINGS[name].strip('"')
+    least = 2 + len(spelling) * (SECRET_BYTES + 2) // len(KEY)
+    for at in range(least, len(spelling) - least):
+        text = f"before {spelling[:at]}{cut}{spelling[at:]} after"
+
+        struck = Redaction([KEY]).text(text)
+
+        assert struck.startswith("before ") and struck.endswith(" after") and cut in struck
+        assert len(struck.encode()) == len(text.encode())
+        head, tail = struck[7:-6].split(cut)
+        # At either side of base64 what surrounds it decides a character too.
+        assert len(head.strip("*")) <= 6 and len(tail.strip("*")) <= 6, (head, tail)
+
+
+def test_a_piece_at_the_end_of_a_stream_is_struck_out(tmp_path: Path) -> None:
+    """A session that is killed ends in the middle of what it was saying."""
+    (tmp_path / "transcript").write_text(f"said {KEY[:-1]}")
+
+    Redaction([KEY]).strike(tmp_path)
+
+    assert (tmp_path / "transcript").read_text() == f"said {'*' * len(KEY[:-1].encode())}"
+
+
+def test_what_a_check_cut_off_before_a_key_s_end_is_struck_out() -> None:
+    """The channel keeps the end of a long text, and marks that with a sign at its start."""
+    assert Redaction([KEY]).text(f"…{KEY[3:]}.") == f"…{'*' * len(KEY[3:].encode())}."
+
+
+def test_a_flood_of_cuts_is_searched_in_linear_time() -> None:
+    """Whoever has the key can write as many cuts as there is room, and the end of a key at each."""
+    flood = f"{KEY[:12]}[… 1 characters dropped …]{KEY[-12:]}\n" * 20_000
+
+    struck = Redaction([KEY]).text(flood)
+
+    assert "osprey" not in struck and "0123" not in struck
+    assert len(struck.encode()) == len(flood.encode())
 
 
 @given(st.binary(min_size=SECRET_BYTES, max_size=40), st.binary(max_size=7), st.binary(max_size=7))
@@ -162,6 +236,19 @@ def test_a_document_is_struck_value_by_value() -> None:
     cause = Cause(kind="code", detail=f"saw {KEY} in \x00")
 
     assert Redaction([KEY]).document(cause).detail == f"saw {'*' * len(KEY.encode())} in \x00"
+
+
+def test_names_of_values_are_struck_too() -> None:
+    """A path that an agent has named may stand on the left of what a document says of it."""
+
+    class Named(Model):
+        by_path: dict[str, int]
+
+    struck = Redaction(["secret-12"]).document(
+        Named(by_path={"secret-12": 1, "*********": 2, "a": 3})
+    )
+
+    assert struck.by_path == {"*********": 1, "**********": 2, "a": 3}
 
 
 def test_a_file_that_cannot_be_written_is_no_success(

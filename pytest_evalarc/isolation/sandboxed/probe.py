@@ -12,12 +12,20 @@ import sys
 from collections.abc import Callable
 from urllib.parse import SplitResult, unquote, urlsplit
 
+WRITTEN = "written"
+"""The file that is to come to be in a folder that is shown to be read alone."""
+
 
 def write_outside(target: str) -> str:
     """Create a file that must not come to be."""
     with open(target, "x", encoding="utf-8") as file:
         file.write("written from inside")
     return "a file was written outside"
+
+
+def write_shown(folder: str) -> str:
+    """Create a file in a folder that is shown to be read alone."""
+    return write_outside(os.path.join(folder, WRITTEN)).replace("outside", "where it may be read")
 
 
 def read_secret(secret: str) -> str:
@@ -84,6 +92,15 @@ def be_root() -> str:
     return "the process is root"
 
 
+def have_capabilities() -> str:
+    """Hold a right that the kernel asks for where a user id does not decide."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        (held,) = (line.split()[1] for line in file if line.startswith("CapEff:"))
+    if not int(held, 16):
+        raise PermissionError("none is held")
+    return f"the process has capabilities ({held})"
+
+
 def attempt(name: str, act: Callable[..., str], *arguments: object) -> "tuple[str, bool, str]":
     """Return the barrier's row: it holds when the attempt fails."""
     try:
@@ -98,6 +115,7 @@ def main() -> None:
     plan = json.load(sys.stdin)
     rows = [
         attempt("write_outside", write_outside, plan["target"]),
+        attempt("read_only", write_shown, plan["shown"]),
         attempt("read_secret", read_secret, plan["secret"]),
         attempt("network", connect, plan["port"]),
         attempt("host_sockets", connect_abstract, plan["socket"]),
@@ -105,6 +123,7 @@ def main() -> None:
         attempt("kernel_settings", change_kernel, plan["switch"]),
         attempt("host_devices", change_device, plan["device"]),
         attempt("not_root", be_root),
+        attempt("capabilities", have_capabilities),
     ]
     print(json.dumps(rows))
 
