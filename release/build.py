@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class BuildError(Exception):
-    """Two builds of one commit differ."""
+    """A commit cannot be built, or two builds of it differ."""
 
 
 def commit_time(commit: str) -> int:
@@ -29,7 +29,7 @@ def commit_time(commit: str) -> int:
 
 
 def unpack_commit(commit: str, folder: Path) -> None:
-    """Write the files of a commit into a folder, with the modes that every umask would differ in."""
+    """Write the files of a commit into a folder, with the same modes under every umask."""
     archive = _git("-c", "tar.umask=0022", "archive", "--format=tar", commit)
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         opened.extractall(folder, filter="tar")
@@ -47,16 +47,43 @@ def build(source: Path, dist: Path, *, epoch: int) -> tuple[Path, Path]:
         The wheel and the sdist.
 
     Raises:
-        subprocess.CalledProcessError: The backend refused.
+        BuildError: The backend refused.
     """
-    # The rest of the environment stays: it holds where the interpreter finds its tools.
-    env = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONHASHSEED": "0"}
-    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist), str(source)]
-    subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL, umask=0o022)
-    (wheel,) = dist.glob("*.whl")
+    _run_backend("--sdist", source, dist, epoch=epoch)
     (sdist,) = dist.glob("*.tar.gz")
     settle_sdist(sdist, epoch=epoch)
+    # From what is handed out and not from the folder, so that the two cannot differ.
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(sdist) as opened:
+            opened.extractall(folder, filter="tar")
+        (unpacked,) = Path(folder).iterdir()
+        _run_backend("--wheel", unpacked, dist, epoch=epoch)
+    (wheel,) = dist.glob("*.whl")
     return wheel, sdist
+
+
+def _run_backend(kind: str, source: Path, dist: Path, *, epoch: int) -> None:
+    argv = [
+        sys.executable,
+        "-m",
+        "build",
+        kind,
+        "--no-isolation",
+        "--outdir",
+        str(dist),
+        str(source),
+    ]
+    done = subprocess.run(
+        argv,
+        # The rest of the environment stays: it says where the interpreter finds its tools.
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
+        capture_output=True,
+        encoding="utf-8",
+        umask=0o022,
+        check=False,
+    )
+    if done.returncode:
+        raise BuildError(f"the backend refused {source}: {done.stdout}{done.stderr}")
 
 
 def settle_sdist(path: Path, *, epoch: int) -> None:
@@ -75,16 +102,11 @@ def settle_sdist(path: Path, *, epoch: int) -> None:
 
 
 def _settled(member: tarfile.TarInfo, epoch: int) -> tarfile.TarInfo:
-    executable = member.isdir() or member.mode & 0o100
-    return member.replace(
-        mtime=epoch,
-        mode=0o755 if executable else 0o644,
-        uid=0,
-        gid=0,
-        uname="",
-        gname="",
-        deep=False,
-    )
+    # Begun anew, since what was read drags the times of its extended headers along.
+    settled = tarfile.TarInfo(member.name)
+    settled.type, settled.size, settled.mtime = member.type, member.size, epoch
+    settled.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+    return settled
 
 
 def build_twice(commit: str, dist: Path) -> tuple[Path, Path]:
@@ -94,8 +116,8 @@ def build_twice(commit: str, dist: Path) -> tuple[Path, Path]:
         The wheel and the sdist in `dist`.
 
     Raises:
-        BuildError: The two builds differ; `dist` is left alone.
-        subprocess.CalledProcessError: git or the backend refused.
+        BuildError: The backend refused, or the two builds differ; `dist` is left alone.
+        subprocess.CalledProcessError: git refused.
     """
     epoch = commit_time(commit)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:

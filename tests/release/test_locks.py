@@ -96,7 +96,7 @@ def test_a_lock_is_made_for_every_platform_with_digests() -> None:
 
 
 def test_what_all_tools_of_npm_are_is_pinned_by_digest_too() -> None:
-    """npm refuses a file that differs from its digest, and takes any file where there is none."""
+    """Npm refuses a file that differs from its digest, and takes any file where there is none."""
     path = ROOT / "pytest_evalarc" / "tools" / "package-lock.json"
     packages = re.findall(r'"node_modules/[^"]+": \{(.*?)\n    \}', path.read_text("utf-8"), re.S)
 
