@@ -79,4 +79,6 @@ def _install_release_tools(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the site into site/, warnings being errors; `-- serve` shows it while it is written."""
     command = session.posargs or ["build", "--strict"]
-    session.run(_program("python"), "-m", "mkdocs", *command)
+    # The theme tells of its successor at every start.
+    env = {"NO_MKDOCS_2_WARNING": "1"}
+    session.run(_program("python"), "-m", "mkdocs", *command, env=env)

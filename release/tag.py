@@ -13,8 +13,8 @@ from release.changelog import ROOT, fragments, release_section
 def version() -> str:
     """Return the version that the package tells, without importing it or what it needs."""
     text = (ROOT / "pytest_evalarc" / "__init__.py").read_text("utf-8")
-    (found,) = re.findall(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
-    return found
+    found: list[str] = re.findall(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    return found[0]
 
 
 def notes(tag: str) -> str:

@@ -60,6 +60,7 @@ FIRST_TASK = DOCS / "examples" / "first-task"
 OWN_EXPECTATIONS = DOCS / "examples/own-expectations/evals/test_expectations.py"
 OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 OWN_PACK = DOCS / "examples" / "own-pack"
+OWN_SKILL = DOCS / "examples" / "own-skill"
 PACK_SHOWN = (
     "pyproject.toml",
     "queue_numbers/plugin.py",
@@ -361,8 +362,11 @@ def shown_files() -> list[tuple[str, str]]:
     task = FIRST_TASK / "evals" / "tasks" / "url-slugs"
     files = [path for path in sorted(task.rglob("*")) if path.suffix in (".py", ".toml")]
     of_the_task = [("README.md", path.relative_to(ROOT).as_posix()) for path in files]
+    tutorial = [path for path in sorted(OWN_SKILL.rglob("*")) if path.suffix in (".py", ".toml")]
+    shown = [path for path in tutorial if "recordings" not in path.parts]
     return [
         *of_the_task,
+        *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
         *(("docs/packs.md", (OWN_PACK / path).relative_to(ROOT).as_posix()) for path in PACK_SHOWN),
@@ -581,9 +585,38 @@ def test_the_candidate_of_the_page_on_packs_is_started_by_its_own_command(
 
 def run_as_shown(pytester: pytest.Pytester, command: str) -> pytest.RunResult:
     """Run a command of a page that begins with `pytest`."""
-    program, *arguments = shlex.split(command)
+    program, *arguments = shlex.split(command.replace("\\\n", " "))
     assert program == "pytest"
     return pytester.runpytest_subprocess(*arguments, f"--evalarc-root={pytester.path / 'root'}")
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_commands_of_the_tutorial_work_in_their_order(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody's first hour with the package is spent here."""
+    text = page("docs/tutorial.md")
+    audit, ideal, replayed, transcript, report = blocks(text, "bash")
+    audited, compared = blocks(text, "text")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    assert (OWN_SKILL / "skills/house-labels/SKILL.md").read_text("utf-8") in text
+    pytester.makeini("[pytest]\n")
+
+    result = run_as_shown(pytester, audit)
+    result.assert_outcomes(passed=6, deselected=9)
+    assert audited in result.stdout.str()
+    run_as_shown(pytester, ideal).assert_outcomes(passed=9, deselected=6)
+    result = run_as_shown(pytester, replayed)
+    assert result.ret == 0
+    # The table's further columns are of the machine that ran it.
+    told = [line for line in compared.splitlines() if f"\n{line}" in result.stdout.str()]
+    assert told == compared.splitlines()
+
+    for command in (transcript, report):
+        assert main(shlex.split(command)[1:]) == 0
+    assert "(code: ticket_without_team)" in capsys.readouterr().out
+    assert (pytester.path / "report.html").exists()
 
 
 # Console.
