@@ -192,7 +192,9 @@ def kind(found: Mapping[str, Any]) -> str:
 
 
 def _signature(name: str, function: Callable[..., Any]) -> list[str]:
-    return ["```python", f"def {name}{inspect.signature(function)}", "```"]
+    # A default that is a function shows where it lies in memory, which is news to nobody.
+    words = re.sub(r"<function (\S+) at 0x[0-9a-f]+>", r"\1", str(inspect.signature(function)))
+    return ["```python", f"def {name}{words}", "```"]
 
 
 def _text(value: object) -> str:

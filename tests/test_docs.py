@@ -60,6 +60,7 @@ FIRST_TASK = DOCS / "examples" / "first-task"
 OWN_EXPECTATIONS = DOCS / "examples/own-expectations/evals/test_expectations.py"
 OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 OWN_PACK = DOCS / "examples" / "own-pack"
+OWN_TREATMENT = DOCS / "examples" / "own-treatment" / "conftest.py"
 OWN_SKILL = DOCS / "examples" / "own-skill"
 PACK_SHOWN = (
     "pyproject.toml",
@@ -368,6 +369,7 @@ def shown_files() -> list[tuple[str, str]]:
         *of_the_task,
         *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
+        ("docs/extending.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
         *(("docs/packs.md", (OWN_PACK / path).relative_to(ROOT).as_posix()) for path in PACK_SHOWN),
     ]
@@ -617,6 +619,33 @@ def test_the_commands_of_the_tutorial_work_in_their_order(
         assert main(shlex.split(command)[1:]) == 0
     assert "(code: ticket_without_team)" in capsys.readouterr().out
     assert (pytester.path / "report.html").exists()
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
+    pytester: pytest.Pytester,
+) -> None:
+    """What is compared with a skill must differ from it in its words alone."""
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    shutil.copy(OWN_TREATMENT, pytester.path / "conftest.py")
+    pytester.makeini("[pytest]\n")
+    text = section(page("docs/extending.md"), "## A treatment of one's own")
+    (command,) = blocks(text, "bash")
+
+    result = run_as_shown(pytester, f"{command} --evalarc-batch=b")
+
+    result.assert_outcomes(passed=9, deselected=6)
+    batch = pytester.path / "results/ticket-labels/oracle/b"
+    kept = json.loads((batch / "trial-1-with-placebo" / "result.json").read_text("utf-8"))
+    assert kept["treatment"]["name"] == "placebo"
+    stream = (batch / "trial-1-with-placebo" / "transcript.jsonl").read_text("utf-8")
+    (read,) = [json.loads(line)["content"] for line in stream.splitlines() if "xxxxx" in line]
+    skill = (OWN_SKILL / "skills/house-labels/SKILL.md").read_text("utf-8")
+    head, words = skill.split("---\n")[1:]
+    assert read.startswith(f"---\n{head}---\n")
+    assert len(read) == len(skill)
+    assert not set(re.findall(r"\w+", words)) & set(re.findall(r"\w+", read.split("---\n")[2]))
 
 
 # Console.
