@@ -623,6 +623,43 @@ def test_the_commands_of_the_tutorial_work_in_their_order(
 
 @pytest.mark.slow
 @needs_bwrap
+def test_the_hole_of_the_page_on_auditing_is_found_closed_and_kept_closed(
+    pytester: pytest.Pytester,
+) -> None:
+    """The page promises that an audit finds a check that is missing, so it must."""
+    text = page("docs/auditing.md")
+    mutant, table_of_check = blocks(text, "toml")
+    (check,) = blocks(text, "python")
+    audit, gated = blocks(text, "bash")
+    weak, strong = blocks(text, "text")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    task = pytester.path / "evals/tasks/ticket-labels"
+    whole = (task / "task.toml").read_text("utf-8")
+    assert whole.endswith(mutant)
+    assert table_of_check in whole
+    assert (task / "checks/ticket_without_team.py").read_text("utf-8") == check
+
+    (task / "checks/ticket_without_team.py").unlink()
+    unaimed = whole.replace(table_of_check + "\n", "")
+    (task / "task.toml").write_text(unaimed, "utf-8")
+    refused = run_as_shown(pytester, "pytest --evalarc-check-tasks evals")
+    (task / "task.toml").write_text(unaimed.replace('"teams"', '"labels"'), "utf-8")
+    holed = run_as_shown(pytester, audit)
+    (task / "checks/ticket_without_team.py").write_text(check, "utf-8")
+    (task / "task.toml").write_text(whole, "utf-8")
+    closed = run_as_shown(pytester, gated)
+
+    refused.assert_outcomes(failed=1)
+    holed.assert_outcomes(passed=3, failed=1, deselected=8)
+    assert weak in holed.stdout.str()
+    closed.assert_outcomes(passed=5, deselected=10)
+    assert strong in closed.stdout.str()
+    assert closed.ret == 0
+
+
+@pytest.mark.slow
+@needs_bwrap
 def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
     pytester: pytest.Pytester,
 ) -> None:
