@@ -7,11 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-# Test helpers are imported as `tests.<module>`. The folder that holds them is not put on the path:
-# a build leaves metadata there, by which pytest would know the package a second time.
-_helpers = ModuleType("tests")
-_helpers.__path__ = [str(Path(__file__).parent / "tests")]
-sys.modules.setdefault("tests", _helpers)
+# Test helpers are imported as `tests.<module>`, and so is what makes a release and the site. The
+# folder that holds them is not put on the path: a build leaves metadata there, by which pytest
+# would know the package a second time.
+for _name in ("tests", "release", "docsite"):
+    _helpers = ModuleType(_name)
+    _helpers.__path__ = [str(Path(__file__).parent / _name)]
+    sys.modules.setdefault(_name, _helpers)
 
 pytest_plugins = ["pytester", "tests.needs"]
 

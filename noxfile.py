@@ -48,3 +48,37 @@ def matrix(session: nox.Session, version: str) -> None:
 def schemas(session: nox.Session) -> None:
     """Write the JSON Schemas below docs/schemas again, after a document has changed."""
     session.run(_program("python"), "-m", "pytest_evalarc.cli.schemas", "docs/schemas")
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+def locks(session: nox.Session) -> None:
+    """Pin every environment again; `-- --upgrade` takes newer versions too."""
+    _install_release_tools(session)
+    session.run("python", "-m", "release.locks", *session.posargs)
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+def advisories(session: nox.Session) -> None:
+    """Ask whether holes are known in what is pinned; status 3 says that it could not be asked."""
+    _install_release_tools(session)
+    session.run("python", "-m", "release.advisories")
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+def build(session: nox.Session) -> None:
+    """Build the commit that is checked out twice, and keep it in dist/ when both are the same."""
+    _install_release_tools(session)
+    session.run("python", "-m", "release.build", "dist")
+
+
+def _install_release_tools(session: nox.Session) -> None:
+    session.install("--require-hashes", "-r", "requirements/release.txt")
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the site into site/, warnings being errors; `-- serve` shows it while it is written."""
+    command = session.posargs or ["build", "--strict"]
+    # The theme tells of its successor at every start.
+    env = {"NO_MKDOCS_2_WARNING": "1"}
+    session.run(_program("python"), "-m", "mkdocs", *command, env=env)

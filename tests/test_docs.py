@@ -60,6 +60,8 @@ FIRST_TASK = DOCS / "examples" / "first-task"
 OWN_EXPECTATIONS = DOCS / "examples/own-expectations/evals/test_expectations.py"
 OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 OWN_PACK = DOCS / "examples" / "own-pack"
+OWN_TREATMENT = DOCS / "examples" / "own-treatment" / "conftest.py"
+OWN_SKILL = DOCS / "examples" / "own-skill"
 PACK_SHOWN = (
     "pyproject.toml",
     "queue_numbers/plugin.py",
@@ -361,9 +363,13 @@ def shown_files() -> list[tuple[str, str]]:
     task = FIRST_TASK / "evals" / "tasks" / "url-slugs"
     files = [path for path in sorted(task.rglob("*")) if path.suffix in (".py", ".toml")]
     of_the_task = [("README.md", path.relative_to(ROOT).as_posix()) for path in files]
+    tutorial = [path for path in sorted(OWN_SKILL.rglob("*")) if path.suffix in (".py", ".toml")]
+    shown = [path for path in tutorial if "recordings" not in path.parts]
     return [
         *of_the_task,
+        *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
+        ("docs/extending.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
         *(("docs/packs.md", (OWN_PACK / path).relative_to(ROOT).as_posix()) for path in PACK_SHOWN),
     ]
@@ -581,9 +587,102 @@ def test_the_candidate_of_the_page_on_packs_is_started_by_its_own_command(
 
 def run_as_shown(pytester: pytest.Pytester, command: str) -> pytest.RunResult:
     """Run a command of a page that begins with `pytest`."""
-    program, *arguments = shlex.split(command)
+    program, *arguments = shlex.split(command.replace("\\\n", " "))
     assert program == "pytest"
     return pytester.runpytest_subprocess(*arguments, f"--evalarc-root={pytester.path / 'root'}")
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_commands_of_the_tutorial_work_in_their_order(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody's first hour with the package is spent here."""
+    text = page("docs/tutorial.md")
+    audit, ideal, replayed, transcript, report = blocks(text, "bash")
+    audited, compared = blocks(text, "text")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    assert (OWN_SKILL / "skills/house-labels/SKILL.md").read_text("utf-8") in text
+    pytester.makeini("[pytest]\n")
+
+    result = run_as_shown(pytester, audit)
+    result.assert_outcomes(passed=6, deselected=9)
+    assert audited in result.stdout.str()
+    run_as_shown(pytester, ideal).assert_outcomes(passed=9, deselected=6)
+    result = run_as_shown(pytester, replayed)
+    assert result.ret == 0
+    # The table's further columns are of the machine that ran it.
+    told = [line for line in compared.splitlines() if f"\n{line}" in result.stdout.str()]
+    assert told == compared.splitlines()
+
+    for command in (transcript, report):
+        assert main(shlex.split(command)[1:]) == 0
+    assert "(code: ticket_without_team)" in capsys.readouterr().out
+    assert (pytester.path / "report.html").exists()
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_hole_of_the_page_on_auditing_is_found_closed_and_kept_closed(
+    pytester: pytest.Pytester,
+) -> None:
+    """The page promises that an audit finds a check that is missing, so it must."""
+    text = page("docs/auditing.md")
+    mutant, table_of_check = blocks(text, "toml")
+    (check,) = blocks(text, "python")
+    audit, gated = blocks(text, "bash")
+    weak, strong = blocks(text, "text")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    task = pytester.path / "evals/tasks/ticket-labels"
+    whole = (task / "task.toml").read_text("utf-8")
+    assert whole.endswith(mutant)
+    assert table_of_check in whole
+    assert (task / "checks/ticket_without_team.py").read_text("utf-8") == check
+
+    (task / "checks/ticket_without_team.py").unlink()
+    unaimed = whole.replace(table_of_check + "\n", "")
+    (task / "task.toml").write_text(unaimed, "utf-8")
+    refused = run_as_shown(pytester, "pytest --evalarc-check-tasks evals")
+    (task / "task.toml").write_text(unaimed.replace('"teams"', '"labels"'), "utf-8")
+    holed = run_as_shown(pytester, audit)
+    (task / "checks/ticket_without_team.py").write_text(check, "utf-8")
+    (task / "task.toml").write_text(whole, "utf-8")
+    closed = run_as_shown(pytester, gated)
+
+    refused.assert_outcomes(failed=1)
+    holed.assert_outcomes(passed=3, failed=1, deselected=8)
+    assert weak in holed.stdout.str()
+    closed.assert_outcomes(passed=5, deselected=10)
+    assert strong in closed.stdout.str()
+    assert closed.ret == 0
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
+    pytester: pytest.Pytester,
+) -> None:
+    """What is compared with a skill must differ from it in its words alone."""
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    shutil.copy(OWN_TREATMENT, pytester.path / "conftest.py")
+    pytester.makeini("[pytest]\n")
+    text = section(page("docs/extending.md"), "## A treatment of one's own")
+    (command,) = blocks(text, "bash")
+
+    result = run_as_shown(pytester, f"{command} --evalarc-batch=b")
+
+    result.assert_outcomes(passed=9, deselected=6)
+    batch = pytester.path / "results/ticket-labels/oracle/b"
+    kept = json.loads((batch / "trial-1-with-placebo" / "result.json").read_text("utf-8"))
+    assert kept["treatment"]["name"] == "placebo"
+    stream = (batch / "trial-1-with-placebo" / "transcript.jsonl").read_text("utf-8")
+    (read,) = [json.loads(line)["content"] for line in stream.splitlines() if "xxxxx" in line]
+    skill = (OWN_SKILL / "skills/house-labels/SKILL.md").read_text("utf-8")
+    head, words = skill.split("---\n")[1:]
+    assert read.startswith(f"---\n{head}---\n")
+    assert len(read) == len(skill)
+    assert not set(re.findall(r"\w+", words)) & set(re.findall(r"\w+", read.split("---\n")[2]))
 
 
 # Console.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -35,6 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _unread()
     return status
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command by its words, as `tools install`."""
+
+    def below(
+        parser: argparse.ArgumentParser, words: str
+    ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for word, inner in action.choices.items():
+                    yield from below(inner, f"{words} {word}".strip())
+                return
+        yield words, parser
+
+    return dict(below(_parser(), ""))
 
 
 def _unread() -> Status:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import tomli
 
 from pytest_evalarc.errors import SubmissionError, nearest
 from pytest_evalarc.files.manifest import EntryType, Manifest
@@ -122,7 +121,7 @@ def _named_command(content: bytes) -> tuple[str, ...]:
         SubmissionError: It is no TOML, has other keys, or its command is none.
     """
     try:
-        data = tomli.loads(content.decode("utf-8"))
+        data = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise SubmissionError(MANIFEST, f"is no TOML: {printable(str(error))}") from error
     for key in data:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-import tomli
 
 from pytest_evalarc.files.manifest import is_cache
 from pytest_evalarc.tasks.trees import normalised
@@ -50,6 +49,6 @@ def _table(content: dict[str, Any], key: str) -> dict[str, Any]:
 def _content(manifest: Path) -> dict[str, Any]:
     """Return a manifest; nothing where there is none, or where cargo is to complain."""
     try:
-        return tomli.loads(manifest.read_text("utf-8"))
+        return tomllib.loads(manifest.read_text("utf-8"))
     except (OSError, ValueError):
         return {}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-import tomli
 
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.model.task import Plugin
@@ -81,7 +80,7 @@ def _is_member(fixture: Path, base: Path, workspace: dict[str, Any]) -> bool:
 def _cargo(path: Path) -> dict[str, Any] | None:
     """Return a Cargo.toml; None where there is none, and nothing where cargo is to complain."""
     try:
-        return tomli.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError):

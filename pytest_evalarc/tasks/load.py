@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast
-
-import tomli
 
 from pytest_evalarc.errors import SubmissionError, TaskError, TaskProblems, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
@@ -154,7 +153,7 @@ def is_foreign(folder: Path) -> bool:
     is ours to complain about.
     """
     try:
-        data = tomli.loads((folder / TASK_FILE).read_text("utf-8-sig"))
+        data = tomllib.loads((folder / TASK_FILE).read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return False
     if not data.keys().isdisjoint(("kind", "prompt", "prompt_file")):

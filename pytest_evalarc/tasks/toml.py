@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
-
-import tomli
 
 from pytest_evalarc.errors import TaskError
 from pytest_evalarc.files.text import printable
@@ -57,7 +56,7 @@ def read_toml(path: Path, *, where: str) -> TomlDocument:
     """
     text = _text(path, where)
     try:
-        data = tomli.loads(text)
+        data = tomllib.loads(text)
     except RecursionError as error:
         raise TaskError(where, "is nested too deeply", "flatten it") from error
     except ValueError as error:
@@ -144,5 +143,5 @@ def _resolved(names: tuple[str, ...], lengths: Mapping[Key, int]) -> Key:
 
 def _unquoted(part: str) -> str:
     if part[0] in "\"'":
-        return str(next(iter(tomli.loads(f"{part} = 0"))))
+        return str(next(iter(tomllib.loads(f"{part} = 0"))))
     return part

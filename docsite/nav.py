@@ -1,0 +1,45 @@
+"""The groups of the site, read from the headings and links of docs/index.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from docsite.links import goal
+
+Nav: TypeAlias = list[dict[str, str | list[dict[str, str]]]]
+
+HOME = "index.md"
+REFERENCE = "Reference"
+
+
+def groups(index: str, *, generated: Mapping[str, str]) -> Nav:
+    """Return the navigation of the site.
+
+    Args:
+        index: The text of docs/index.md, whose second-level headings are the groups.
+        generated: Pages that the code tells, path by title; they follow in the reference.
+
+    Returns:
+        One entry for the index itself and one for each group, in their order.
+    """
+    nav: Nav = [{"Home": HOME}]
+    for heading, text in _sections(index):
+        pages = _linked(text)
+        if heading == REFERENCE:
+            pages += [{title: path} for title, path in generated.items()]
+        if pages:
+            nav.append({heading: pages})
+    return nav
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _linked(text: str) -> list[dict[str, str]]:
+    """Return each page that a list item begins with; a link to a part of a page is none."""
+    found = re.findall(r"^- \[([^\]]+)\]\(([^)#\s]+\.md)\)", text, re.MULTILINE)
+    return [{title: goal(target, HOME)} for title, target in found]
