@@ -13,7 +13,7 @@ def require_intact(task: Task, lab: FileLab | PackLab) -> None:
 
     An agent without a boundary can write to the very checks that judge it, and to those of every
     later trial; so can somebody who edits the task while a batch runs. A trial asks before it
-    starts, and on both sides of its grading.
+    starts, and on both sides of its grading; a control asks once it was graded.
 
     Raises:
         InfrastructureError: The task has changed, or cannot be read any more.

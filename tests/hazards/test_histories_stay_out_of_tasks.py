@@ -75,7 +75,7 @@ def test_a_folder_that_is_itself_a_bare_repository_is_told(written: Project) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["folder", "bare", "bundle"])
 def test_what_git_itself_writes_is_refused(written: Project, tmp_path: Path, form: str) -> None:
-    """What we know of its formats is what the real program makes of the fix in its second commit."""
+    """What we know of its formats must be what the program makes of a fix in a later commit."""
     origin, fixture = tmp_path / "origin", written.root / "evals/fixtures/store"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "-q", origin], check=True)

@@ -101,3 +101,24 @@ def test_what_tools_leave_beside_a_check_changes_nothing(make) -> None:
     (cache / "adds.cpython-311.pyc").write_bytes(b"x")
 
     assert evals.run(trial).outcome == "succeeded"
+
+
+def test_controls_that_different_checks_have_judged_give_no_score(project: Project) -> None:
+    """A mutant that another check caught than the reference has passed was never caught."""
+    greets = project.root / "evals/tasks/hello/checks/greets.sh"
+    project.write(
+        "evals/conftest.py",
+        "import pathlib, pytest\n\n@pytest.fixture(autouse=True)\ndef edit(request):\n"
+        f"    path = pathlib.Path({str(greets)!r})\n"
+        "    if request.node.name == 'silent':\n        path.write_text('false')\n",
+    )
+
+    session = project.pytest("evals", "-m", "evalarc_audit", "-q", "-p", "no:xdist")
+
+    assert session.ret == pytest.ExitCode.TESTS_FAILED
+    audit = project.document("audit.json")
+    classes = {mutant["name"]: mutant["class"] for mutant in audit["mutants"]}
+    assert "invalid" in classes.values()
+    assert classes["nameless"] != "detected"
+    assert audit["mutation_score"] is None
+    assert WORDS in session.stdout
