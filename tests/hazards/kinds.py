@@ -155,6 +155,9 @@ KINDS: Mapping[str, _Files] = {
         ),
     },
     "the rate has the wrong denominator": {
+        "hazards/test_every_surface_counts_alike.py": (
+            "test_trials_that_broke_are_in_no_rate_and_on_every_surface",
+        ),
         "counting/test_benchmark.py": (
             "test_infrastructure_errors_are_neither_failures_nor_forgotten",
             "test_every_planned_trial_ends_in_exactly_one_place",
@@ -363,6 +366,9 @@ KINDS: Mapping[str, _Files] = {
         ),
     },
     "sparse, countless or endless files fill the disk": {
+        "hazards/test_paths_too_long_to_open_are_graded.py": (
+            "test_a_path_longer_than_the_system_takes_ends_as_an_outcome",
+        ),
         "files/test_manifest.py": (
             "test_a_sparse_terabyte_is_refused_before_it_is_read",
             "test_too_many_files_are_refused_before_any_is_opened",
