@@ -138,6 +138,14 @@ class _Cell(NamedTuple):
     dimension: str
 
 
+_UNANSWERED = frozenset({"environment", "collection", "not_run"})
+"""Causes of a check that said nothing about the mutant, however far it had come."""
+
+_EXHAUSTED = frozenset({"timeout", "out_of_memory", "output_limit"})
+"""Causes that lie in a bound: the machine decides them too, so they are no wrong answer unless the
+reference met the same one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Yardstick:
     """What the reference passed in this audit, and how."""
@@ -232,16 +240,14 @@ def _classify(
 
 
 def _fails_by_behaviour(row: CheckRow | None, cell: _Cell, yardstick: _Yardstick) -> bool:
-    """Whether a wrong answer was seen, as opposed to none, or one that came too late."""
+    """Whether a wrong answer was seen, as opposed to none, or to what a bound has cut off."""
     if row is None or not row.answered or verdict_of(row, cell.dimension) is not False:
         return False
-    if row.cause and row.cause.kind == "environment":
+    kind = row.cause.kind if row.cause else None
+    if kind in _UNANSWERED:
         return False
-    return not _timed_out(row) or _timed_out(yardstick.rows[cell.case])
-
-
-def _timed_out(row: CheckRow) -> bool:
-    return row.cause is not None and row.cause.kind == "timeout"
+    reference = yardstick.rows[cell.case].cause
+    return kind not in _EXHAUSTED or (reference is not None and reference.kind == kind)
 
 
 def _why_never_started(grading: Grading) -> str:

@@ -175,7 +175,7 @@ def grade(
 
     Total over submissions: whatever one holds or does is an outcome. What breaks on our side is an
     outcome too, `infrastructure_error` with its cause, and the submission can be graded again.
-    Only what no outcome could be written without is an error: the checks and the sandbox.
+    Only what no outcome could be written without is an error: the sandbox.
 
     Args:
         task: The task; its hidden checks, or the cases of its pack, decide.
@@ -189,7 +189,6 @@ def grade(
         the submission was run.
 
     Raises:
-        OSError: A hidden check is gone.
         InfrastructureError: The sandbox is not there.
     """
     facts = _facts(task, submission, lab)
@@ -442,12 +441,21 @@ def _grader_sha256(code: Path | None) -> str:
 
 
 def checks_digest(task: Task) -> str:
-    """Return the digest of a task's hidden checks, names and contents."""
+    """Return the digest of a task's hidden checks, names and contents; one can be gone."""
     digest = hashlib.sha256()
     for check in sorted(task.checks, key=lambda check: check.id):
-        content = (task.root / check.file).read_bytes() if check.file else b""
-        digest.update(f"{check.id}\0{len(content)}\0".encode() + content)
+        content = _content(task.root / check.file) if check.file else b""
+        length = "gone" if content is None else len(content)
+        digest.update(f"{check.id}\0{length}\0".encode() + (content or b""))
     return digest.hexdigest()
+
+
+def _content(path: Path) -> bytes | None:
+    # What cannot be read fails where it is to judge, and the outcome of that names its checks too.
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def cases_digest(task: Task, pack: Pack) -> str:

@@ -18,6 +18,18 @@ from pytest_evalarc.model.plain import (
 Seconds = Annotated[float, Constraint(gt=0.0, allow_inf_nan=False)]
 MiB = Annotated[int, Constraint(gt=0)]
 
+# Beyond these the system refuses a limit or a clock overflows, and a task that nobody can run
+# would be told from a broken machine by nothing.
+MOST_SECONDS = 30 * 24 * 3600
+"""Of a deadline: 30 days."""
+MOST_MIB = 1 << 30
+"""Of memory or files: one pebibyte."""
+MOST_PROCESSES = 1 << 20
+"""A quarter of all ids that Linux has, so that those of a sandbox are never too many."""
+LEAST_CPUS = 0.01
+"""A control group grants no less than one of its 100 milliseconds."""
+MOST_CPUS = 1024
+
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pytest_evalarc.files.text import printable
 from pytest_evalarc.plugin.bodies import Errored, Excluded, Inconclusive, Missed
 from pytest_evalarc.plugin.nodes import EvalItem
 from pytest_evalarc.plugin.session import TrialHandle
@@ -28,6 +29,9 @@ WORDS = {
     # The category keeps its section and its place in the summary.
     "errored": Word("error", "E", "ERROR", "red"),
 }
+
+PROPERTY_CHARACTERS = 1 << 16
+"""Of a recorded property, far more than anybody reads in a report."""
 
 STATUSES: dict[type[BaseException], str] = {
     Missed: "missed",
@@ -84,10 +88,24 @@ def mark(
 def describe(report: pytest.TestReport, item: pytest.Item) -> None:
     """Give an eval's report its properties, as plain data that also crosses processes.
 
-    Every report of an item gets them: pytest writes into the XML those of the last one.
+    Every report of an item gets them: pytest writes into the XML those of the last one. What a
+    test itself has recorded of a trial becomes plain too: xdist has no word for a path, and a
+    worker that cannot send a report dies with the trials it was to run.
     """
+    if isinstance(item, EvalItem) or _trial_of(item) is not None:
+        report.user_properties = [
+            (printable(str(name)), plain(value)) for name, value in report.user_properties
+        ]
     told = {name for name, _ in report.user_properties}
     report.user_properties += [each for each in _properties(item) if each[0] not in told]
+
+
+def plain(value: object) -> bool | int | float | str | None:
+    """Return a recorded value as something that every reader and every process can take."""
+    # A subclass, as an enumeration, is one of the things that do not travel.
+    if value is None or type(value) is bool or type(value) is int or type(value) is float:
+        return value
+    return printable(value if isinstance(value, bytes) else str(value), limit=PROPERTY_CHARACTERS)
 
 
 def _properties(item: pytest.Item) -> Iterator[tuple[str, str | int]]:

@@ -86,7 +86,7 @@ def run_candidate(
     Raises:
         SetupError: The task's toolchain is not there.
         InfrastructureError: The sandbox cannot be used.
-        OSError: What is left of a snapshot cannot be removed, or a hidden check is gone.
+        OSError: What is left of a snapshot cannot be removed.
     """
     lab = batch.lab(task)
     for name in ("submission", "submission.json", "submission-listing.txt", "grading"):

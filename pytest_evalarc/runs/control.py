@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_evalarc.errors import SubmissionError, UsageError, nearest
+from pytest_evalarc.errors import InfrastructureError, SubmissionError, UsageError, nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.grading.cache import GradingCache
@@ -23,6 +23,7 @@ from pytest_evalarc.model.controls import REFERENCE, REFERENCE_REPEAT, STARTER, 
 from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.runs.batch import Batch
+from pytest_evalarc.runs.intact import require_intact
 
 
 def run_control(
@@ -114,5 +115,15 @@ def _graded(
         return ungradable(task, lab, Cause(kind="control", detail=printable(str(error))))
     grading = grade(task, submission, lab, scope=scope)
     if control == STARTER and scope != EVERYTHING and grading.code_passed:
-        return grade(task, submission, lab)
+        grading = grade(task, submission, lab)
+    return _of_the_plan(task, lab, grading)
+
+
+def _of_the_plan(task: Task, lab: FileLab | PackLab, grading: Grading) -> Grading:
+    """Return a grading, or that it broke: controls under different checks cannot be compared."""
+    try:
+        require_intact(task, lab)
+    except InfrastructureError as error:
+        cause = Cause(kind="grader_broke", detail=printable(str(error)))
+        return grading.model_copy(update={"status": "infrastructure_error", "cause": cause})
     return grading

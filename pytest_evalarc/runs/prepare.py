@@ -31,6 +31,7 @@ from pytest_evalarc.model.task import Limits, Plugin, Task
 from pytest_evalarc.model.trial import PlanDoc
 from pytest_evalarc.runs.batch import UNBOUND, Batch
 from pytest_evalarc.runs.draft import Draft
+from pytest_evalarc.runs.intact import require_intact
 from pytest_evalarc.runs.redaction import Redaction
 from pytest_evalarc.runs.scripts import script_for
 from pytest_evalarc.runs.session import Ready, given_env, secrets_of, session_env
@@ -112,6 +113,7 @@ def prepare(trial: Trial, draft: Draft) -> Ready:
     _make_run_folder(trial, lab)
     env = session_env(trial.layout, tools)
     staged = _treat(trial, env)
+    require_intact(trial.task, lab)
     program = trial.batch.client_program(trial.plan.client, trial.client)
     policy = _policy(trial, lab, tools, staged, program)
     command = _command(

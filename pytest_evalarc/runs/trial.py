@@ -34,6 +34,7 @@ from pytest_evalarc.runs.evidence import (
     told,
 )
 from pytest_evalarc.runs.findings import look_outside
+from pytest_evalarc.runs.intact import require_intact
 from pytest_evalarc.runs.intake import HostLost
 from pytest_evalarc.runs.prepare import PrelaunchError, Trial, prepare
 from pytest_evalarc.runs.redaction import Redaction
@@ -285,7 +286,11 @@ def _compare_offer(draft: Draft, ready: Ready, transcript: Transcript) -> None:
 def _graded(trial: Trial, submission: Submission, lab: FileLab | PackLab) -> Grading:
     """Grade the kept copy, in a folder that the client never held."""
     try:
-        return grade(trial.task, submission, lab, outputs=trial.folder / "grading")
+        require_intact(trial.task, lab)
+        grading = grade(trial.task, submission, lab, outputs=trial.folder / "grading")
+        # The session of another trial may have gone on beside it.
+        require_intact(trial.task, lab)
+        return grading
     except Exception as error:
         return _broken(trial, lab, error, submission=submission)
 

@@ -10,7 +10,7 @@ from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.manifest import EntryType
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.plain import is_name
-from pytest_evalarc.model.task import Check
+from pytest_evalarc.model.task import MOST_SECONDS, Check
 from pytest_evalarc.tasks.checkfiles import CheckFiles
 from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, twins
 from pytest_evalarc.tasks.names import is_reserved_item
@@ -88,7 +88,7 @@ def _check(table: Table, name: str, file: str, deadline_s: float) -> Check:
     return Check(
         id=name,
         dimensions=(table.name("dimension", name),),
-        deadline_s=table.number("deadline", deadline_s),
+        deadline_s=table.number("deadline", deadline_s, most=MOST_SECONDS),
         file=f"checks/{file}",
         description=table.text("description", empty=True),
     )

@@ -86,20 +86,28 @@ class Table:
         self._misfit(name, "true or false")
         return False
 
-    def number(self, name: str, default: float) -> float:
-        """Return a finite number above 0."""
+    def number(
+        self, name: str, default: float, *, least: float = 0.0, most: float = math.inf
+    ) -> float:
+        """Return a finite number above 0, between two bounds that belong to it."""
         value = self.data.get(name, default)
-        if is_number(value) and 0 < value < math.inf:
+        if not (is_number(value) and 0 < value < math.inf):
+            self._misfit(name, "a finite number above 0")
+        elif not least <= value <= most:
+            self._misfit(name, f"at least {least:g}" if value < least else f"at most {most:,}")
+        else:
             return float(value)
-        self._misfit(name, "a finite number above 0")
         return default
 
-    def integer(self, name: str, default: int) -> int:
+    def integer(self, name: str, default: int, *, most: int) -> int:
         """Return a whole number above 0, written as one."""
         value = self.data.get(name, default)
-        if is_integer(value) and value > 0:
+        if not (is_integer(value) and value > 0):
+            self._misfit(name, "a whole number above 0")
+        elif value > most:
+            self._misfit(name, f"at most {most:,}")
+        else:
             return value
-        self._misfit(name, "a whole number above 0")
         return default
 
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,6 +17,11 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.pack import PackInfo
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import (
+    LEAST_CPUS,
+    MOST_CPUS,
+    MOST_MIB,
+    MOST_PROCESSES,
+    MOST_SECONDS,
     Deadlines,
     Limits,
     PackRef,
@@ -259,19 +264,24 @@ def _read_deadlines(top: Table) -> Deadlines:
     table = top.table("deadlines")
     defaults = asdict(Deadlines())
     table.refuse_unknown(keys_of(Deadlines))
-    return Deadlines(**{name: table.number(name, default) for name, default in defaults.items()})
+    return Deadlines(
+        **{
+            name: table.number(name, default, most=MOST_SECONDS)
+            for name, default in defaults.items()
+        }
+    )
 
 
 def _read_limits(top: Table, defaults: Limits) -> Limits:
     table = top.table("limits")
     table.refuse_unknown(keys_of(Limits))
     return Limits(
-        memory_mib=table.integer("memory_mib", defaults.memory_mib),
-        processes=table.integer("processes", defaults.processes),
-        cpus=table.number("cpus", defaults.cpus),
-        tmp_mib=table.integer("tmp_mib", defaults.tmp_mib),
-        output_mib=table.integer("output_mib", defaults.output_mib),
-        disk_mib=table.integer("disk_mib", defaults.disk_mib),
+        memory_mib=table.integer("memory_mib", defaults.memory_mib, most=MOST_MIB),
+        processes=table.integer("processes", defaults.processes, most=MOST_PROCESSES),
+        cpus=table.number("cpus", defaults.cpus, least=LEAST_CPUS, most=MOST_CPUS),
+        tmp_mib=table.integer("tmp_mib", defaults.tmp_mib, most=MOST_MIB),
+        output_mib=table.integer("output_mib", defaults.output_mib, most=MOST_MIB),
+        disk_mib=table.integer("disk_mib", defaults.disk_mib, most=MOST_MIB),
     )
 
 

@@ -11,11 +11,24 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.tasks.names import path_twins
 from pytest_evalarc.tasks.problems import Problems
 
+_HISTORIES = {
+    ".git": "git",
+    ".hg": "Mercurial",
+    ".svn": "Subversion",
+    ".jj": "Jujutsu",
+    ".bzr": "Bazaar",
+    "_darcs": "Darcs",
+    ".pijul": "Pijul",
+}
+"""Where each tool keeps what a folder held before, in any case: some file systems know none."""
+
+_HINT = "remove it, as a history can hold the answer"
+
 
 def read_tree(folder: Path, problems: Problems, *, caches: bool) -> Manifest:
     """Return what is in a folder of a task; empty, with the problem told, if it cannot be read.
 
-    Links, special files, `.git` and paths that some file system cannot tell apart are told.
+    Links, special files, histories and paths that some file system cannot tell apart are told.
 
     Args:
         folder: The folder, which exists.
@@ -23,20 +36,23 @@ def read_tree(folder: Path, problems: Problems, *, caches: bool) -> Manifest:
         caches: Whether what tools leave behind is a part of it, as it is where all is copied.
     """
     try:
-        manifest = read_manifest(folder, skip=_inside_git if caches else _inside_cache)
+        manifest = read_manifest(folder, skip=_inside_history if caches else _inside_cache)
     except SubmissionError as error:
         problems.at_path(folder, error.problem, error.hint)
         return Manifest(())
     for entry in manifest.entries:
         path = folder / entry.path
-        if path.name == ".git":
-            hint = "remove it, as a history can hold the answer"
-            problems.at_path(path, "is a git repository, which no task may hold", hint)
+        if (tool := _history(path.name)) is not None:
+            problems.at_path(path, f"is a {tool} repository, which no task may hold", _HINT)
         elif entry.type is EntryType.SYMLINK:
             target = printable(entry.target or "", limit=200)
             problems.at_path(path, f"is a symbolic link to {target}", "put the file itself there")
         elif entry.type is EntryType.SPECIAL:
             problems.at_path(path, "is neither a file nor a folder", "remove it")
+    for bare in _bare_repositories(manifest):
+        problems.at_path(folder / bare, "is a bare git repository, which no task may hold", _HINT)
+    for bundle in _bundles(folder, manifest):
+        problems.at_path(folder / bundle, "is a git bundle, which no task may hold", _HINT)
     for twin, other in path_twins(manifest.by_path):
         hint = "rename one: some file systems cannot tell them apart"
         problems.at_path(folder / other, f"collides with {printable(twin)}", hint)
@@ -85,9 +101,35 @@ def clashes(base: Manifest, over: Manifest) -> Iterator[str]:
             yield entry.path
 
 
-def _inside_git(path: str) -> bool:
-    return ".git" in path.split("/")[:-1]
+def _history(name: str) -> str | None:
+    """Return the tool that keeps a history under this name, or None."""
+    return _HISTORIES.get(name.casefold())
+
+
+def _bare_repositories(manifest: Manifest) -> Iterator[str]:
+    """Yield the folders that git takes for a repository, whatever they are called."""
+    paths = manifest.by_path
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        inside = f"{folder}/" if folder else ""
+        is_bare = name == "HEAD" and {f"{inside}objects", f"{inside}refs"} <= paths.keys()
+        if is_bare and _history(folder.rpartition("/")[2]) is None:
+            yield folder or "."
+
+
+def _bundles(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield the files that hold a history whole, as `git bundle` writes them."""
+    for entry in manifest.files:
+        if entry.path.casefold().endswith(".bundle"):
+            with (folder / entry.path).open("rb") as file:
+                if file.read(16).endswith(b" git bundle\n"):
+                    yield entry.path
+
+
+def _inside_history(path: str) -> bool:
+    return any(_history(part) for part in path.split("/")[:-1])
 
 
 def _inside_cache(path: str) -> bool:
-    return _inside_git(path) or (is_cache(path) and path.rpartition("/")[2] != ".git")
+    is_history = _history(path.rpartition("/")[2]) is not None
+    return _inside_history(path) or (is_cache(path) and not is_history)

@@ -191,10 +191,22 @@ def test_a_failure_elsewhere_only_is_off_target(one_mutant, graded) -> None:
     "spoilt",
     [
         {"status": "agent_error", "cause": "timeout"},
+        {"status": "agent_error", "cause": "out_of_memory"},
+        {"status": "agent_error", "cause": "output_limit"},
         {"status": "agent_error", "cause": "exited", "answered": False},
+        {"status": "agent_error", "cause": "collection"},
+        {"status": "agent_error", "cause": "not_run"},
         {"status": "not_run", "verdict": None, "answered": False},
     ],
-    ids=["too-late", "crashed-before-its-first-answer", "never-run"],
+    ids=[
+        "too-late",
+        "too-large",
+        "too-loud",
+        "crashed-before-its-first-answer",
+        "not-collected",
+        "skipped",
+        "never-run",
+    ],
 )
 def test_a_crash_or_a_timeout_is_broken_and_no_kill(spoilt, one_mutant, graded) -> None:
     """A busy host or a mutant that cannot start would otherwise give a perfect score."""
