@@ -48,3 +48,16 @@ def matrix(session: nox.Session, version: str) -> None:
 def schemas(session: nox.Session) -> None:
     """Write the JSON Schemas below docs/schemas again, after a document has changed."""
     session.run(_program("python"), "-m", "pytest_evalarc.cli.schemas", "docs/schemas")
+
+
+@nox.session(venv_backend="none")
+def faults(session: nox.Session) -> None:
+    """Inject a fault at every system call of a session; arguments after `--` go to it."""
+    wanted = session.posargs or ["--json", "faults.json"]
+    session.run(_program("python"), "-m", "tests.faults", *wanted)
+
+
+@nox.session(venv_backend="none")
+def soak(session: nox.Session) -> None:
+    """Run 500 hostile trials within bounds; arguments after `--` go to it."""
+    session.run(_program("python"), "benchmarks/soak.py", *session.posargs)
