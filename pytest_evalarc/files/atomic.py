@@ -24,12 +24,18 @@ def write_atomic(path: Path, data: bytes) -> None:
         data: The whole content.
 
     Raises:
-        OSError: The file could not be written, as on a full disk; nothing is left behind.
+        OSError: The file could not be written, as on a full disk; it names the file, and nothing
+            is left behind.
     """
     is_written = False
-    while not is_written:
-        is_written = _write(path.with_name(f".{secrets.token_hex(8)}.tmp"), data, path)
-    _sync_folder(path.parent)
+    try:
+        while not is_written:
+            is_written = _write(path.with_name(f".{secrets.token_hex(8)}.tmp"), data, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        # What a descriptor alone was asked names no file, and the others one that nobody knows.
+        error.filename, error.filename2 = str(path), None
+        raise
 
 
 def write_model(path: Path, model: Model) -> None:

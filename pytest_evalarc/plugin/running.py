@@ -351,7 +351,18 @@ class Runs:
         remove_abandoned_groups()
         self._evals.folders.sweep_results()
         if not self._evals.request.keep:
+            self._close_work()
+
+    def _close_work(self) -> None:
+        """Remove the working folder; what cannot be removed is told, and fails the session."""
+        work = self._evals.folders.work
+        try:
             self._evals.folders.close_work()
+        except OSError as error:
+            problem = f"cannot be removed: {error.strerror or error}"
+            left = DocumentError(str(work), problem, "see why, and run pytest-evalarc prune")
+            problems = (*self.documents.problems, left)
+            self.documents = replace(self.documents, problems=problems)
 
     def _written_documents(self) -> Documents:
         if self._evals.regrading is not None:

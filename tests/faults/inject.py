@@ -199,15 +199,24 @@ def _untold(project: Faulty, fault: Fault, seen: Seen) -> Iterator[str]:
     """Yield how a session fails to say what went wrong; a fault may also do no harm at all."""
     if "Traceback (most recent call last)" in seen.output or "INTERNALERROR" in seen.output:
         yield f"there is a traceback: {seen.output[-3000:]}"
-    if seen.status == 0:
-        outcomes = [result["outcome"] for result in project.trial_results().values()]
-        if outcomes != ["succeeded"] * len(PLANNED):
-            yield f"the session succeeded with {outcomes}"
-        yield from _uncounted(project)
-        return
     assert fault.error is not None
     reason = os.strerror(fault.error)
-    told = seen.output + json.dumps(project.trial_results())
+    results = project.trial_results()
+    if seen.status == 0:
+        # A grading that broke is a measurement that is missing, and can be taken again.
+        untold = [
+            name
+            for name, result in results.items()
+            if result["outcome"] != "succeeded"
+            and not (
+                result["outcome"] == "excluded_grading" and reason in result["cause"]["detail"]
+            )
+        ]
+        if untold or set(results) != PLANNED:
+            yield f"the session succeeded with {sorted(results)}, of which {untold} did not"
+        yield from _uncounted(project)
+        return
+    told = seen.output + json.dumps(results)
     if seen.status < 0 or reason not in told:
         yield f"nobody says {reason!r}, status {seen.status}: {seen.output[-3000:]}"
 

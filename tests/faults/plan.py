@@ -76,10 +76,12 @@ def _before(changes: Sequence[Call], number: int) -> Fault:
 def _failing(calls: Sequence[Call]) -> dict[str, Fault]:
     """Return one call that fails in each of the ways there are, in the midst of the session."""
 
-    def at(kinds: tuple[str, ...], name: str, error: int, *, lasting: bool = False) -> Fault:
+    def at(
+        kinds: tuple[str, ...], name: str, error: int, *, lasting: bool = False, last: bool = False
+    ) -> Fault:
         counted = [call for call in calls if call.kind in kinds]
-        number = next(i for i, call in enumerate(counted, 1) if call.path.endswith(name))
-        return Fault(at=number, kinds=kinds, error=error, lasting=lasting)
+        numbers = [i for i, call in enumerate(counted, 1) if call.path.endswith(name)]
+        return Fault(at=numbers[-int(last)], kinds=kinds, error=error, lasting=lasting)
 
     full = ("create", "write", "mkdir")
     return {
@@ -89,6 +91,8 @@ def _failing(calls: Sequence[Call]) -> dict[str, Fault]:
         "no-rename-of-the-plan": at(("rename",), "/plan.json", errno.EIO),
         "no-rename-of-a-result": at(("rename",), "/result.json", errno.EIO),
         "no-rename-of-the-benchmark": at(("rename",), "/benchmark.json", errno.EIO),
+        "no-rename-in-the-removal": at(("rename",), "-0", errno.EIO, last=True),
+        "no-rename-of-the-submission": at(("rename",), "/submission.json", errno.EIO),
         "no-sync": at(("fsync",), "/night", errno.EIO),
         "no-descriptor": at(("create",), "/transcript.jsonl", errno.EMFILE),
         "no-process": Fault(at=5, kinds=("fork",), error=errno.EAGAIN, lasting=True),

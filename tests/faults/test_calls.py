@@ -22,6 +22,7 @@ NAMES = (
     *("before-benchmark", "after-benchmark", "before-summary", "after-summary"),
     *("full-before-all", "full-in-the-session", "full-at-the-submission"),
     *("no-rename-of-the-plan", "no-rename-of-a-result", "no-rename-of-the-benchmark"),
+    *("no-rename-of-the-submission", "no-rename-in-the-removal"),
     *("no-sync", "no-descriptor", "no-process"),
 )
 injects = (needs("cc"), needs_bwrap, pytest.mark.slow)
