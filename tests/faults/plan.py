@@ -95,5 +95,6 @@ def _failing(calls: Sequence[Call]) -> dict[str, Fault]:
         "no-rename-of-the-submission": at(("rename",), "/submission.json", errno.EIO),
         "no-sync": at(("fsync",), "/night", errno.EIO),
         "no-descriptor": at(("create",), "/transcript.jsonl", errno.EMFILE),
+        "no-process-at-all": Fault(at=1, kinds=("fork",), error=errno.EAGAIN, lasting=True),
         "no-process": Fault(at=5, kinds=("fork",), error=errno.EAGAIN, lasting=True),
     }

@@ -23,7 +23,7 @@ NAMES = (
     *("full-before-all", "full-in-the-session", "full-at-the-submission"),
     *("no-rename-of-the-plan", "no-rename-of-a-result", "no-rename-of-the-benchmark"),
     *("no-rename-of-the-submission", "no-rename-in-the-removal"),
-    *("no-sync", "no-descriptor", "no-process"),
+    *("no-sync", "no-descriptor", "no-process", "no-process-at-all"),
 )
 injects = (needs("cc"), needs_bwrap, pytest.mark.slow)
 CALLS = [
