@@ -82,3 +82,16 @@ def docs(session: nox.Session) -> None:
     # The theme tells of its successor at every start.
     env = {"NO_MKDOCS_2_WARNING": "1"}
     session.run(_program("python"), "-m", "mkdocs", *command, env=env)
+
+
+@nox.session(venv_backend="none")
+def faults(session: nox.Session) -> None:
+    """Inject a fault at every system call of a session; arguments after `--` go to it."""
+    wanted = session.posargs or ["--json", "faults.json"]
+    session.run(_program("python"), "-m", "tests.faults", *wanted)
+
+
+@nox.session(venv_backend="none")
+def soak(session: nox.Session) -> None:
+    """Run 500 hostile trials within bounds; arguments after `--` go to it."""
+    session.run(_program("python"), "benchmarks/soak.py", *session.posargs)

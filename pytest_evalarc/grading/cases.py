@@ -28,6 +28,7 @@ from pytest_evalarc.grading.pack import CandidateError, Case, CaseVerdict, Pack
 from pytest_evalarc.grading.scope import EVERYTHING, Scope
 from pytest_evalarc.grading.session import RESPONSE_S, Bounds, CandidateSession
 from pytest_evalarc.grading.submission import Submission
+from pytest_evalarc.isolation.clock import AWAKE
 from pytest_evalarc.isolation.command import Command, Names, Policy
 from pytest_evalarc.isolation.interrupts import held_back
 from pytest_evalarc.isolation.limits import MIB
@@ -147,7 +148,7 @@ class _Bench:
     @cached_property
     def started_s(self) -> float:
         """When the first case began; what came before it may have kept the threads."""
-        return time.monotonic()
+        return AWAKE.now_s()
 
     def rows(self, cases: Sequence[Case]) -> tuple[CheckRow, ...]:
         """Put cases to the candidate, begun in their order; nothing of them runs on afterwards."""
@@ -213,7 +214,7 @@ class _Bench:
     def _case_ends_s(self, case: Case) -> float:
         deadlines = {check.id: check.deadline_s for check in self.task.checks}
         case_s = deadlines.get(case.id, self.task.deadlines.check)
-        return min(time.monotonic() + case_s, self.started_s + self.task.deadlines.grading)
+        return min(AWAKE.now_s() + case_s, self.started_s + self.task.deadlines.grading)
 
     def _folders(self, folder: Path) -> _Folders:
         """Make the state folder of a case; without a boundary, it has all to itself."""

@@ -58,6 +58,7 @@ from pytest_evalarc.grading.submission import (
 )
 from pytest_evalarc.grading.toolchain import Grader, Graders, Step
 from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.clock import AWAKE
 from pytest_evalarc.isolation.command import Ended, Exit
 from pytest_evalarc.isolation.host import os_name
 from pytest_evalarc.model.base import Cause
@@ -102,7 +103,7 @@ class Session:
         self.lab = lab
         self._stopwatch = stopwatch
         self._outputs = outputs
-        self._ends_s = time.monotonic() + task.deadlines.grading
+        self._ends_s = AWAKE.now_s() + task.deadlines.grading
         self._has_begun = False
 
     def run_step(self, step: Step) -> StepRow:
@@ -129,7 +130,7 @@ class Session:
         return run._replace(exit=replace(run.exit, wall_time_s=spent_s))
 
     def _run(self, name: str, grader: Grader, deadline_s: float) -> _Run:
-        left_s = self._ends_s - time.monotonic()
+        left_s = self._ends_s - AWAKE.now_s()
         if left_s <= 0 and self._has_begun:
             return _Run(_OVER, _TOO_LATE, b"")
         nonce = secrets.token_hex(16)

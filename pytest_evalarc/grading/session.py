@@ -7,7 +7,6 @@ import json
 import math
 import secrets
 import threading
-import time
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, Self
 
@@ -19,6 +18,7 @@ from pytest_evalarc.files.text import printable
 from pytest_evalarc.grading.lab import STARTUP_S
 from pytest_evalarc.grading.pack import CandidateError
 from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.clock import AWAKE
 from pytest_evalarc.isolation.command import Command, Ended, Policy, Sandbox, Wrapped
 from pytest_evalarc.isolation.supervise import DRAIN_S, Running
 from pytest_evalarc.model.grading import ProcessRow
@@ -36,7 +36,7 @@ class Bounds:
     """What one session may take."""
 
     case_ends_s: float
-    """When the case must be over, on the monotonic clock; all of its sessions share it."""
+    """When the case must be over, on the clock of deadlines; all of its sessions share it."""
     startup_s: float = STARTUP_S
     """From the start of the sandbox to the candidate's own program; ours to keep."""
     response_s: float = RESPONSE_S
@@ -73,7 +73,7 @@ class CandidateSession:
         bounds: Bounds,
         cancelled: threading.Event | None = None,
     ) -> None:
-        if time.monotonic() >= bounds.case_ends_s:
+        if AWAKE.now_s() >= bounds.case_ends_s:
             raise CandidateError("timeout", "its case was over before this session could start")
         self.replies = 0
         """Well-formed replies so far."""
@@ -108,10 +108,10 @@ class CandidateSession:
 
     def _await_program(self) -> None:
         """Wait until the sandbox stands; what fails up to here cannot be the candidate's doing."""
-        until_s = time.monotonic() + self._bounds.startup_s
+        until_s = self._running.now_s() + self._bounds.startup_s
         while b"\n" not in self._unread and not self._has_said_all():
             self._heed_cancel()
-            left_s = until_s - time.monotonic()
+            left_s = until_s - self._running.now_s()
             if left_s <= 0:
                 break
             self._running.pump(left_s)
@@ -271,20 +271,20 @@ class CandidateSession:
         self._transcript.update(canonical({what: value}).encode("ascii") + b"\n")
 
     def _until(self) -> float:
-        return min(time.monotonic() + self._bounds.response_s, self._bounds.case_ends_s)
+        return min(self._running.now_s() + self._bounds.response_s, self._bounds.case_ends_s)
 
     def _move(self, until_s: float, complaint: str, *, most_s: float = math.inf) -> None:
         """Move bytes both ways once, unless the process has used up its time or its output.
 
         Args:
-            until_s: When its time is over, on the monotonic clock.
+            until_s: When its time is over, on the clock of deadlines.
             complaint: What it then did not do.
             most_s: How long to wait for bytes at the most.
         """
         self._heed_cancel()
         if self._running.output_bytes > self._output_limit:
             self._fail_output()
-        left_s = until_s - time.monotonic()
+        left_s = until_s - self._running.now_s()
         if left_s <= 0:
             self._reason = Ended.DEADLINE.value
             raise CandidateError("timeout", complaint)

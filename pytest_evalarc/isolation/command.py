@@ -186,6 +186,9 @@ class Exit:
     stderr_bytes: int
     """True counts, also of what was not kept."""
     wall_time_s: float
+    """From its start to its end, without the time in which the harness stood still."""
+    stood_still_s: float = 0.0
+    """How long that was."""
     survivors: tuple[int, ...] = ()
     """Process ids that outlived the sweep; empty in every ordinary case."""
     out_of_memory: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import platform
@@ -19,6 +20,8 @@ MINIMUM_BWRAP = (0, 8, 0)
 """The first version that can stop nested user namespaces and size its memory file systems."""
 VERSION_S = 10.0
 """How long a program may take to tell its version."""
+EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""What a machine answers that could start a program at another time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,11 @@ def os_name() -> str:
 
 @lru_cache(maxsize=1)
 def find_bwrap() -> Program | None:
-    """Return the bubblewrap to use: the system's when it is new enough, else the wheel's."""
+    """Return the bubblewrap to use: the system's when it is new enough, else the wheel's.
+
+    Raises:
+        InfrastructureError: The machine can start no process now; nothing is remembered of that.
+    """
     for path in _bwrap_candidates():
         version = _version_of(path)
         if version and _numbers(version) >= MINIMUM_BWRAP:
@@ -120,7 +127,12 @@ def _version_of(path: Path) -> str | None:
             timeout=VERSION_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError as error:
+        if error.errno in EXHAUSTED:
+            problem = f"no process can be started: {error.strerror}"
+            raise InfrastructureError(str(path), problem, "wait, or raise the limits") from error
+        return None
+    except subprocess.TimeoutExpired:
         return None
     words = done.stdout.split()
     return words[-1] if words and re.fullmatch(r"\d+(\.\d+)*", words[-1]) else None

@@ -260,8 +260,14 @@ class GroupPool:
                 self._free.pop().remove()
 
 
-def _remove_abandoned(place: Hierarchy) -> None:
+def remove_abandoned_groups() -> None:
     """Remove groups of harness processes that are gone; they cannot remove them any more."""
+    place = hierarchy()
+    if place is not None:
+        _remove_abandoned(place)
+
+
+def _remove_abandoned(place: Hierarchy) -> None:
     for parent in set(place.parents.values()):
         for folder in parent.glob(f"{GROUP_PREFIX}*"):
             owner = folder.name.removeprefix(GROUP_PREFIX).partition("-")[0]

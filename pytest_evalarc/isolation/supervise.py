@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.clock import AWAKE
 from pytest_evalarc.isolation.command import Ended, Exit, Wrapped
 from pytest_evalarc.isolation.interrupts import held_back
 from pytest_evalarc.isolation.readiness import Readiness
@@ -27,7 +28,7 @@ DRAIN_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """When a process is ended, in seconds on the monotonic clock; None is no bound."""
+    """When a process is ended, in seconds in which the harness ran; None is no bound."""
 
     total_s: float
     startup_s: float | None = None
@@ -57,7 +58,7 @@ class Running:
     def __init__(self, wrapped: Wrapped, *, stdout: Capture, stderr: Capture) -> None:
         self.stdout = stdout
         self.stderr = stderr
-        self.started_s = time.monotonic()
+        self.started_s = AWAKE.now_s()
         self.last_output_s: float | None = None
         self._on_stdout: Callable[[bytes], None] = _ignore
         self._input = bytearray()
@@ -73,6 +74,7 @@ class Running:
             self.end()
             self.close()
             raise
+        self._looked_s = AWAKE.monotonic()
 
     def _watch(self) -> None:
         for stream, capture in (
@@ -141,6 +143,11 @@ class Running:
                 self._watches_reading = size == page
         return self._watches_reading
 
+    def now_s(self) -> float:
+        """Return the seconds of the clock of deadlines; ask between any two of `pump`."""
+        self._looked_s = AWAKE.look(self._looked_s)
+        return AWAKE.now_s()
+
     def on_stdout(self, see: Callable[[bytes], None]) -> None:
         """Show each further chunk of stdout to a function."""
         self._on_stdout = see
@@ -176,7 +183,7 @@ class Running:
             self._ready.forget(stream)
             self._open_outputs -= 1
             return
-        self.last_output_s = time.monotonic()
+        self.last_output_s = self.now_s()
         capture.add(chunk)
         if capture is self.stdout:
             self._on_stdout(chunk)
@@ -278,7 +285,7 @@ def supervise(
 
 
 def _run(wrapped: Wrapped, watch: Watch, stdout: Capture, stderr: Capture) -> Exit:
-    started_s = time.monotonic()
+    started_s, stood_still_s = AWAKE.now_s(), AWAKE.stood_still_s
     try:
         running = Running(wrapped, stdout=stdout, stderr=stderr)
     except OSError as error:
@@ -286,7 +293,7 @@ def _run(wrapped: Wrapped, watch: Watch, stdout: Capture, stderr: Capture) -> Ex
     survivors: tuple[int, ...] = ()
     try:
         reason = _watch_to_end(running, wrapped, watch)
-        ended_s = time.monotonic()
+        ended_s = running.now_s()
     finally:
         with held_back():
             survivors = running.end(polite=watch.polite, grace_s=watch.grace_s)
@@ -298,6 +305,7 @@ def _run(wrapped: Wrapped, watch: Watch, stdout: Capture, stderr: Capture) -> Ex
         stdout_bytes=stdout.total_bytes,
         stderr_bytes=stderr.total_bytes,
         wall_time_s=ended_s - running.started_s,
+        stood_still_s=AWAKE.stood_still_s - stood_still_s,
         survivors=survivors,
         out_of_memory=wrapped.ran_out_of_memory(running.status),
     )
@@ -311,7 +319,7 @@ def _watch_to_end(running: Running, wrapped: Wrapped, watch: Watch) -> Ended:
 
         def see(chunk: bytes) -> None:
             if is_finished(chunk) and not delivered_s:
-                delivered_s.append(time.monotonic())
+                delivered_s.append(running.now_s())
 
         running.on_stdout(see)
     running.feed(wrapped.stdin, close=True)
@@ -328,7 +336,7 @@ def _reason_to_stop(
     """Return why the process is over, or None and the seconds until it must be asked again."""
     if running.has_ended:
         return Ended.EXITED, 0.0
-    now = time.monotonic()
+    now = running.now_s()
     bounds = [(running.started_s + watch.total_s, Ended.DEADLINE)]
     if delivered_s:
         bounds.append((delivered_s[0] + watch.grace_s, Ended.FINISHED))
@@ -354,7 +362,7 @@ def _never_started(detail: str, started_s: float) -> Exit:
         status=None,
         stdout_bytes=0,
         stderr_bytes=0,
-        wall_time_s=time.monotonic() - started_s,
+        wall_time_s=AWAKE.now_s() - started_s,
         detail=detail,
     )
 

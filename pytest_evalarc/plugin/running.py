@@ -20,6 +20,7 @@ from pytest_evalarc.files.lock import GivenUp
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.grading.threads import CaseThreads
 from pytest_evalarc.isolation.command import Sandbox
+from pytest_evalarc.isolation.limits import remove_abandoned_groups
 from pytest_evalarc.model.audit import AuditPlan, MutantAudit
 from pytest_evalarc.model.controls import REFERENCE
 from pytest_evalarc.model.grading import Grading
@@ -114,7 +115,7 @@ class Runs:
                 brought(self._evals.home, path, given_up=timeouts.expired, paused=timeouts.paused),
             ):
                 result, has_run = self._once(handle, trial, path)
-                if has_run:
+                if has_run or self._lacks_trajectory(handle.folder, result):
                     _keep_trajectory(trial, result)
         except TimedOut as error:
             # Another process runs it, and goes on.
@@ -126,6 +127,14 @@ class Runs:
         else:
             require_agreement(result, where=str(path))
         return result
+
+    def _lacks_trajectory(self, folder: Path, result: TrialResult) -> bool:
+        """Whether a process died between a finished trial's result and what is made of it."""
+        from pytest_evalarc.model.planned import Outcome
+
+        if self._evals.home is not None or result.outcome is Outcome.CANCELLED:
+            return False
+        return not (folder / TRAJECTORY).exists()
 
     def _once(self, handle: TrialHandle, trial: Trial, path: Path) -> tuple[TrialResult, bool]:
         """Return a trial's result, and whether it was this very call that ran it."""
@@ -342,8 +351,22 @@ class Runs:
             self._evals.config.hook.pytest_evalarc_benchmark(benchmark=benchmark, path=path)
         for audit, path in self.documents.audits:
             self._evals.config.hook.pytest_evalarc_audit(audit=audit, path=path)
+        # What a killed session has left: this one may have had nothing to run in its place.
+        remove_abandoned_groups()
+        self._evals.folders.sweep_results()
         if not self._evals.request.keep:
+            self._close_work()
+
+    def _close_work(self) -> None:
+        """Remove the working folder; what cannot be removed is told, and fails the session."""
+        work = self._evals.folders.work
+        try:
             self._evals.folders.close_work()
+        except OSError as error:
+            problem = f"cannot be removed: {error.strerror or error}"
+            left = DocumentError(str(work), problem, "see why, and run pytest-evalarc prune")
+            problems = (*self.documents.problems, left)
+            self.documents = replace(self.documents, problems=problems)
 
     def _written_documents(self) -> Documents:
         if self._evals.regrading is not None:

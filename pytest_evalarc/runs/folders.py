@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evalarc.errors import UsageError
-from pytest_evalarc.files.atomic import write_atomic
+from pytest_evalarc.files.atomic import sweep, write_atomic
 from pytest_evalarc.files.lock import locked
 from pytest_evalarc.files.tree import remove_tree
 from pytest_evalarc.isolation.layout import RunLayout
@@ -141,19 +141,28 @@ class Folders:
         Raises:
             OSError: Something there cannot be removed.
         """
-        if not self._users.is_dir():
-            return
-        # Whoever closes the root's last batch just now takes the root away as well.
-        with contextlib.suppress(FileNotFoundError), locked(self._lock):
-            # First, so that of two that close at once the second removes what the first could not.
-            (self._users / str(os.getpid())).unlink(missing_ok=True)
-            if self.is_in_use:
-                return
-            remove_tree(self.work)
-            self._lock.unlink(missing_ok=True)
+        # A process that died over this may have left any part of it.
+        if self.work.exists() or self._lock.exists():
+            # Whoever closes the root's last batch just now takes the root away as well.
+            with contextlib.suppress(FileNotFoundError), locked(self._lock):
+                # First, so that of two that close at once the second removes what the first
+                # could not.
+                (self._users / str(os.getpid())).unlink(missing_ok=True)
+                if self.is_in_use:
+                    return
+                self._remove_work()
+                self._lock.unlink(missing_ok=True)
         # Another batch, or a folder that the user made for more than this, keeps the root.
         with contextlib.suppress(OSError):
             self.eval_root.rmdir()
+
+    def _remove_work(self) -> None:
+        """Remove the working folder, and what says that it is one at the very end."""
+        if self.work.is_dir():
+            for path in self.work.iterdir():
+                if path != self._users:
+                    remove_tree(path)
+        remove_tree(self.work)
 
     @property
     def _users(self) -> Path:
@@ -172,11 +181,7 @@ class Folders:
         except OSError:
             return False
         others = [int(name) for name in names if name.isdigit() and int(name) != os.getpid()]
-        if not others:
-            return False
-        import psutil
-
-        return any(psutil.pid_exists(pid) for pid in others)
+        return any(_is_alive(pid) for pid in others)
 
     def make_results(self) -> None:
         """Make the folder of results where there is none, and keep it out of version control.
@@ -203,6 +208,21 @@ class Folders:
         with _told(self.results, "--evalarc-results"):
             folder.mkdir(parents=True, exist_ok=True)
         _point(folder.parent / "latest", folder.name)
+
+    def sweep_results(self) -> None:
+        """Remove what processes died over while they wrote results of this batch.
+
+        What others write just now stays. A kept submission is never looked into: such names are
+        its author's there.
+        """
+        sweep(self.results)
+        for folder in self.results.glob(f"*/*/{self.batch}"):
+            for below in (folder, *folder.glob("*/")):
+                sweep(below)
+            for link in folder.parent.glob(f"{_BEGUN_LINK}*"):
+                pid = link.name.removeprefix(_BEGUN_LINK)
+                if pid.isdigit() and not _is_alive(int(pid)):
+                    link.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -232,11 +252,21 @@ def require_own(folder: Path, *, hint: str = "name another folder with --evalarc
     raise UsageError(str(folder), problem, hint)
 
 
+_BEGUN_LINK = ".latest-"
+"""Before the id of the process that is about to let `latest` lead elsewhere."""
+
+
+def _is_alive(pid: int) -> bool:
+    import psutil
+
+    return psutil.pid_exists(pid)
+
+
 def _point(link: Path, target: str) -> None:
     """Make a relative link, replacing an older one in a single step."""
     if link.is_symlink() and str(link.readlink()) == target:
         return
-    temporary = link.with_name(f".latest-{os.getpid()}")
+    temporary = link.with_name(f"{_BEGUN_LINK}{os.getpid()}")
     # A file system without links does without this convenience, and so does a batch of that name.
     with contextlib.suppress(OSError):
         temporary.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from pytest_evalarc.grading.lab import FileLab, PackLab, pack_of
 from pytest_evalarc.grading.submission import copy_fixtures, make_control
 from pytest_evalarc.grading.toolchain import Tools
 from pytest_evalarc.isolation.capture import Capture
+from pytest_evalarc.isolation.clock import AWAKE
 from pytest_evalarc.isolation.command import Command, Ended, Policy, Sandbox
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.isolation.layout import RunLayout
@@ -103,7 +103,7 @@ def prepare(trial: Trial, draft: Draft) -> Ready:
         InfrastructureError: The sandbox cannot be used.
         Exception: A toolchain, treatment or client of a plugin's may raise anything.
     """
-    started_s = time.monotonic()
+    started_s = AWAKE.now_s()
     lab = trial.batch.lab(trial.task)
     draft.toolchain = lab.toolchain.version
     draft.fmt_step = lab.toolchain.fmt_step
@@ -143,7 +143,7 @@ def prepare(trial: Trial, draft: Draft) -> Ready:
         # Last, for whatever the treatment's own programs write is no change of the session's.
         config=snapshot(trial.layout, trial.client.needs.places.watched),
     )
-    _require_in_time(trial, time.monotonic() - started_s)
+    _require_in_time(trial, AWAKE.now_s() - started_s)
     return ready
 
 

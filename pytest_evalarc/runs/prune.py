@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pytest_evalarc.errors import DocumentError, UsageError
+from pytest_evalarc.files.atomic import is_begun
 from pytest_evalarc.files.strict import read_model
 from pytest_evalarc.grading.cache import entry_path
 from pytest_evalarc.model.audit import AuditPlan
@@ -151,7 +152,7 @@ def _kind(folder: Path, path: Path) -> Literal["entry", "begun", "foreign"]:
         return "foreign"
     if re.fullmatch(r"[0-9a-f]{64}\.json", path.name) and path == entry_path(folder, path.stem):
         return "entry"
-    return "begun" if re.fullmatch(r"\.[0-9a-f]{16}\.tmp", path.name) else "foreign"
+    return "begun" if is_begun(path.name) else "foreign"
 
 
 def _old(batches: Iterable[Path], keep: int) -> Iterator[Path]:

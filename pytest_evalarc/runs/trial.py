@@ -211,6 +211,10 @@ def _session(trial: Trial, draft: Draft, ready: Ready) -> Exit:
         return exit
     draft.started_at = started_at
     draft.elapsed_s = round(exit.wall_time_s, 6)
+    if exit.stood_still_s:
+        draft.audit_findings += (
+            f"the harness stood still for {exit.stood_still_s:.0f} s of the session, not counted",
+        )
     if exit.survivors:
         draft.audit_findings += (f"processes outlived the session: {exit.survivors}",)
     return exit
@@ -259,9 +263,12 @@ def _read_session(trial: Trial, draft: Draft, exit: Exit, ready: Ready) -> Trans
 
 
 def _unexplained(trial: Trial, exit: Exit, transcript: Transcript) -> Cause | None:
-    """Return what a client complained of that never said how its session ended."""
+    """Return what ended a client that never said how its session ended, or its last complaint."""
     if exit.reason is not Ended.EXITED or transcript.completion is not None:
         return None
+    if exit.out_of_memory:
+        detail = f"it needed more memory than its {trial.limits.memory_mib} MiB"
+        return Cause(kind=CauseKind.CLIENT_ERROR, detail=detail)
     complaints = (trial.folder / "stderr.log").read_bytes()[-STDERR_TOLD_BYTES:]
     said = " ".join(printable(complaints, limit=STDERR_TOLD_BYTES).split())
     if not said:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.isolation import host
 from pytest_evalarc.isolation.host import find_bwrap
 
@@ -70,6 +73,26 @@ def test_there_may_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     not_executable.write_text("")
 
     assert choose(monkeypatch, tmp_path / "missing", not_executable) is None
+
+
+def test_a_machine_that_starts_no_process_now_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taken for a missing program, a moment's lack would fail every trial of the session."""
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho bubblewrap 0.12.0\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with monkeypatch.context() as full:
+        error = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        full.setattr(host.subprocess, "run", Mock(side_effect=error))
+        with pytest.raises(InfrastructureError, match="temporarily unavailable"):
+            find_bwrap()
+
+    found = find_bwrap()
+
+    assert found is not None
+    assert (found.path, found.version) == (program, "0.12.0")
 
 
 def test_results_name_the_bytes_of_the_program(tmp_path: Path) -> None:

@@ -311,3 +311,65 @@ def test_a_root_that_vanishes_meanwhile_is_closed(
     folders.close_work()
 
     assert not folders.eval_root.exists()
+
+
+@pytest.mark.parametrize("left", ["root", "lock", "work", "users"])
+def test_closing_finishes_what_a_process_died_over(folders: Folders, left: str) -> None:
+    """A session that had nothing to run opens nothing, and is the last that will ever close it."""
+    folders.eval_root.mkdir()
+    if left != "root":
+        (folders.eval_root / ".b1.lock").touch()
+    if left in ("work", "users"):
+        (folders.work / "tools").mkdir(parents=True)
+    if left == "users":
+        (folders.work / "users").mkdir()
+
+    folders.close_work()
+
+    assert not folders.eval_root.exists()
+
+
+def test_what_says_that_it_is_a_working_folder_is_removed_last(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may die at any moment, and what it leaves must be known as what it is."""
+    folders.open_work()
+    for name in ("tools", "zoo"):
+        (folders.work / name).mkdir()
+    removed: list[str] = []
+
+    def watching(path: Path) -> None:
+        assert folders.work.joinpath("users").is_dir()
+        removed.append(path.name)
+        remove_tree(path)
+
+    monkeypatch.setattr("pytest_evalarc.runs.folders.remove_tree", watching)
+    folders.close_work()
+
+    assert sorted(removed[:-1]) == ["tools", "zoo"]
+    assert removed[-1] == "b1"
+
+
+def test_what_processes_died_over_is_swept_from_the_results(folders: Folders) -> None:
+    """Beside documents and trials, and never in what an agent has left there."""
+    name = ".0123456789abcdef.tmp"
+    trial = folders.trials("t", "nop") / "trial-1-with-skills"
+    other = folders.results / "t/nop/b2"
+    for folder in (trial / "submission", other):
+        folder.mkdir(parents=True)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead, alive = (trial.parent.parent / f".latest-{pid}" for pid in (ended.pid, os.getpid()))
+    for link in (dead, alive):
+        link.symlink_to("b1")
+    begun = [folders.results, trial.parent, trial, folders.audit("t") / "rows"]
+    for folder in (*begun, trial / "submission", other):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"half of i")
+
+    folders.sweep_results()
+
+    assert [folder for folder in begun if (folder / name).exists()] == []
+    assert (trial / "submission" / name).exists()
+    assert (other / name).exists()
+    assert (dead.is_symlink(), alive.is_symlink()) == (False, True)
