@@ -18,9 +18,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """Return what is around a session."""
-    world = World(tmp_path / "world")
-    yield world
-    world.close()
+    with World.around(tmp_path / "world") as world:
+        yield world
 
 
 each = pytest.mark.parametrize(

@@ -77,6 +77,16 @@ class World:
         self.evals = self._evals()
         self._checks = self._digest()
 
+    @classmethod
+    @contextlib.contextmanager
+    def around(cls, folder: Path) -> Iterator[World]:
+        """Make a world in a folder that is not there yet, and end it."""
+        world = cls(folder)
+        try:
+            yield world
+        finally:
+            world.close()
+
     @property
     def _mark(self) -> str:
         return f"victim-{self.token}-{self.secret}"
