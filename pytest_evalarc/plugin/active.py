@@ -129,7 +129,8 @@ class Active:
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> Any:
         """Collect a task's folder as one task, so that pytest stays out of what is in it."""
-        if path.parent != self.tasks or not (path / "task.toml").is_file():
+        # A link that leads nowhere is a broken task, and would else be none without a word.
+        if path.parent != self.tasks or not os.path.lexists(path / "task.toml"):
             return None
         from pytest_evalarc.plugin.nodes import TaskDir
 

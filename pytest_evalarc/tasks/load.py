@@ -35,7 +35,7 @@ from pytest_evalarc.tasks.fixtures import read_fixtures
 from pytest_evalarc.tasks.graded import Graded, graded_by_pack, read_graded
 from pytest_evalarc.tasks.names import is_pytest_mark, is_reserved
 from pytest_evalarc.tasks.problems import Problems, shown_path
-from pytest_evalarc.tasks.toml import TomlDocument, read_toml
+from pytest_evalarc.tasks.toml import TomlDocument, read_bounded, read_toml
 from pytest_evalarc.tasks.trees import (
     normalised,
     relative_flaw,
@@ -158,7 +158,7 @@ def is_foreign(folder: Path) -> bool:
     is ours to complain about.
     """
     try:
-        data = tomllib.loads((folder / TASK_FILE).read_text("utf-8-sig"))
+        data = tomllib.loads(read_bounded(folder / TASK_FILE).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return False
     if not data.keys().isdisjoint(("kind", "prompt", "prompt_file")):
@@ -248,10 +248,11 @@ def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
     if not flaw and not path.resolve().is_relative_to(folder.resolve()):
         flaw = "leads out of the task"
     try:
-        prompt = "" if flaw else path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        flaw = "cannot be read as UTF-8"
-        prompt = ""
+        prompt = "" if flaw else read_bounded(path).decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        flaw, prompt = "cannot be read as UTF-8", ""
+    except OSError as error:
+        flaw, prompt = f"cannot be read: {error.strerror}", ""
     if not flaw and not prompt.strip():
         flaw = "has nothing in it"
     if flaw:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +16,9 @@ from pytest_evalarc.files.text import printable
 
 Key: TypeAlias = tuple[str | int, ...]
 """Where a value is: the names of its tables and its own, list places from 0."""
+
+MOST_BYTES = 1 << 20
+"""Of a file that is written by hand."""
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
 _STATEMENT = re.compile(
@@ -64,9 +69,25 @@ def read_toml(path: Path, *, where: str) -> TomlDocument:
     return TomlDocument(data, _lines(text))
 
 
+def read_bounded(path: Path) -> bytes:
+    """Return the content of a file that an author has written by hand.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is larger than any such file.
+    """
+    # Opening a pipe would wait for whoever writes to it, and a sparse file has no end to speak of.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES:,} bytes")
+    return data
+
+
 def _text(path: Path, where: str) -> str:
     try:
-        data = path.read_bytes()
+        data = read_bounded(path)
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise TaskError(where, problem, "a task is a folder with a task.toml") from error

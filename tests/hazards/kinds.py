@@ -352,6 +352,11 @@ KINDS: Mapping[str, _Files] = {
         "treatments/test_left.py": ("test_names_behind_a_link_are_none",),
     },
     "a pipe, socket or device is opened": {
+        "hazards/test_a_task_file_of_any_kind_is_told.py": (
+            "test_what_stands_in_place_of_a_task_file_is_a_failed_validation",
+            "test_a_prompt_without_end_is_told",
+            "test_a_pipe_in_a_plugin_voids_no_trial_without_it",
+        ),
         "files/test_manifest.py": ("test_special_files_are_recorded_and_never_opened",),
         "clients/embedded/test_player.py": ("test_what_is_no_regular_file_is_not_opened",),
         "treatments/test_left.py": ("test_nothing_but_a_regular_file_is_ever_opened",),
@@ -570,6 +575,46 @@ KINDS: Mapping[str, _Files] = {
     },
 }
 """By what goes wrong: the tests that prove it does not, by their file below `tests/`."""
+
+DIFFERENCES: Mapping[str, str] = {
+    "a result is planted in advance": (
+        "A result lies at a path that can be guessed: no session and no grading can reach it, and "
+        "where there is no boundary the result says so and is compared with nothing."
+    ),
+    "the agent succeeds without working, or never ends": (
+        "A session without work has no outcome of its own: its checks fail, as they do for a "
+        "session that worked on the wrong file."
+    ),
+    "hardening breaks honest checks": (
+        "Trials do not wait for the known-good submission: its audit has items of its own, and a "
+        "check that it fails is named there."
+    ),
+    "the rate has the wrong denominator": (
+        "What broke on our side is left out by name and number, and no bounds are shown for it: "
+        "they would mix what was drawn by chance with what got lost."
+    ),
+    "a coin is flipped, and a retry launders its fall": (
+        "The known-good submission is graded twice, and a check on which both differ fails its "
+        "item; a check that depends on the time of day passes both and shows on another day."
+    ),
+    "two names become one": (
+        "A name that could be taken for another is refused where it is written, so that no folder "
+        "needs a suffix which nobody could guess."
+    ),
+    "a link leads out of the tree": (
+        "No link is ever made again, not even one that stays inside: where a submission counts it "
+        "invalidates, and elsewhere it is listed by its text."
+    ),
+    "a candidate speaks before it is asked, or for ever": (
+        "Requests carry no token to be echoed: what lies in the pipe before a request is a fault "
+        "already, and an answer to what was not yet sent could only be guessed."
+    ),
+    "a kill is credited to the wrong cause": (
+        "A deadline that struck is not tried again alone: it never counts as a catch, so there is "
+        "nothing to confirm."
+    ),
+}
+"""What others were asked to show and we show otherwise, with the reason."""
 
 
 def proofs() -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hazards.kinds import KINDS, main, proofs
+from tests.hazards.kinds import DIFFERENCES, KINDS, main, proofs
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,6 +57,12 @@ def test_every_test_of_this_folder_proves_a_kind() -> None:
     }
 
     assert here - listed == set()
+
+
+def test_a_difference_is_of_a_kind_and_says_why() -> None:
+    """A reader who misses a behaviour finds the reason where its kind is proven."""
+    assert DIFFERENCES.keys() <= KINDS.keys()
+    assert all(reason.endswith(".") for reason in DIFFERENCES.values())
 
 
 def test_the_list_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
