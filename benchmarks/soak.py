@@ -44,7 +44,7 @@ class Bars(NamedTuple):
     """What the processes of pytest may grow by, which a few trials tell less sharply."""
 
     growth_mib: float
-    """Of a worker, which is to keep nothing of a trial that it has finished."""
+    """Of a worker, which is to keep nothing of a trial that it has finished; of usual memory."""
     kept_kib: float
     """Of the controller, for each trial: pytest keeps a report of every phase of every item."""
     descriptors: float
