@@ -44,12 +44,16 @@ class Bars(NamedTuple):
     """What the processes of pytest may grow by, which a few trials tell less sharply."""
 
     growth_mib: float
+    """Of a worker, which is to keep nothing of a trial that it has finished; of usual memory."""
+    kept_kib: float
+    """Of the controller, for each trial: pytest keeps a report of every phase of every item."""
     descriptors: float
 
 
-FULL = Bars(growth_mib=8, descriptors=2)
-SHORT = Bars(growth_mib=48, descriptors=8)
-"""Of fewer trials than `TRIALS`: every kind of trial is the first of its kind in a worker then."""
+LONG_TRIALS = 100
+LONG = Bars(growth_mib=8, kept_kib=64, descriptors=2)
+SHORT = Bars(growth_mib=32, kept_kib=1024, descriptors=8)
+"""Of fewer than `LONG_TRIALS`: every kind of trial is the first of its kind in a worker then."""
 
 
 class Hostile(NamedTuple):
@@ -202,12 +206,13 @@ def _fields(status: str) -> Iterator[tuple[str, str]]:
 
 def known_figures(bars: Bars) -> dict[str, Known]:
     """Return what is measured, by a word for each."""
-    growth, more = bars
+    growth, kept, more = bars
     return {
-        "controller": Known("soak, controller, peak memory", "MiB"),
-        "controller-growth": Known("  its growth once warm", "MiB", at_most=growth),
-        "worker": Known("soak, largest worker, peak memory", "MiB"),
-        "worker-growth": Known("  growth once warm, largest", "MiB", at_most=growth),
+        "controller": Known("soak, controller, peak memory", "MiB", at_most=128),
+        "controller-growth": Known("  more for each trial, once warm", "KiB", at_most=kept),
+        "adding-up": Known("  more when it adds up at the end", "MiB", at_most=32),
+        "worker": Known("soak, largest worker, peak memory", "MiB", at_most=192),
+        "worker-growth": Known("  growth once warm, of medians", "MiB", at_most=growth),
         "most": Known("soak, open descriptors, most of a process", "count", at_most=128),
         "descriptors": Known("  more at the end than once warm, median", "count", at_most=more),
         "left": Known("soak, processes left", "count", at_most=0),
@@ -219,7 +224,7 @@ def known_figures(bars: Bars) -> dict[str, Known]:
 
 def soak(folder: Path, trials: int) -> Iterator[Figure]:
     """Run so many trials in an empty folder, and yield what that did."""
-    known = known_figures(FULL if trials >= TRIALS else SHORT)
+    known = known_figures(LONG if trials >= LONG_TRIALS else SHORT)
     project, results, root = folder / "project", folder / "results", folder / "root"
     write_project(project)
     write_recordings(folder / "recordings", trials)
@@ -267,15 +272,27 @@ def _memory(watched: Watched, known: dict[str, Known], trials: int) -> Iterator[
     since = warm(trials)
 
     def growth(pid: int) -> float:
-        looks = watched.of(pid, since)
-        return (looks[-1].peak_bytes - looks[0].peak_bytes) / MIB if looks else 0.0
+        looks = [look for look in watched.of(pid, since) if look.finished < trials]
+        resident = [look.resident_bytes / MIB for look in looks]
+        # One look may meet a line of many MiB; what stays is in most of them.
+        fifth = max(1, len(resident) // 5)
+        return statistics.median(resident[-fifth:]) - statistics.median(resident[:fifth])
+
+    def at_the_end(pid: int) -> float:
+        looks = watched.looks[pid]
+        before = [look.peak_bytes for look in looks if look.finished < trials]
+        return (looks[-1].peak_bytes - max(before)) / MIB
 
     def peak(pid: int) -> float:
         return watched.looks[pid][-1].peak_bytes / MIB
 
     note = f"from trial {since} to {trials}"
     yield known["controller"].of(peak(watched.controller))
-    yield known["controller-growth"].of(growth(watched.controller), note)
+    grown = growth(watched.controller)
+    # Between the middles of the first and the last fifth lie four fifths of those trials.
+    yield known["controller-growth"].of(grown * 1024 / (0.8 * (trials - since)), note)
+    # What adds up is imported then, and all results are read.
+    yield known["adding-up"].of(at_the_end(watched.controller))
     workers = watched.workers
     require(len(workers) == WORKERS, f"there were {len(workers)} workers, so one has died")
     yield known["worker"].of(max(peak(pid) for pid in workers))
