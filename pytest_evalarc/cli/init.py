@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pytest_evalarc.cli.project import DEFAULT_TASKS, broken_pack, pack_info, project_root
+from pytest_evalarc.cli.schemas import TASK_SCHEMA, task_schema_text
 from pytest_evalarc.cli.status import Status
 from pytest_evalarc.errors import EvalArcError, UsageError, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
@@ -26,7 +27,12 @@ LANGUAGES = ("python", "node", "rust")
 PROMPT_FILE = "TASK.md"
 """In a candidate's workspace, what it is asked."""
 
+SCHEMA_FOLDER = ".schema"
+"""In the folder of tasks, what each new task.toml names for editors; hidden, so never collected."""
+
 _PACK_TASK = """\
+#:schema ../.schema/task.schema.json
+
 # The pack brings prompt, starter, cases, reference and mutants.
 kind = "capability"
 
@@ -45,6 +51,8 @@ def init(
     workspace: Path | None = None,
 ) -> Status:
     """Make a task, or a pack task with a candidate's workspace, all or nothing; return `DONE`.
+
+    The folder of tasks gets a schema of task.toml for editors, unless one is there.
 
     Args:
         name: The task's name, which is that of its folder.
@@ -72,9 +80,15 @@ def init(
         if workspace is not None:
             trees[_workspace(workspace, folder)] = _starter(known, pack, candidates)
     _check_free(task)
+    schema = folder / SCHEMA_FOLDER
+    if not os.path.lexists(schema):
+        trees[schema] = {TASK_SCHEMA: task_schema_text().encode()}
     create_trees(trees)
     for path in trees:
         print(f"made {shown_path(path, Path.cwd())}")
+    if schema not in trees and not _is_current(schema / TASK_SCHEMA):
+        where = shown_path(schema, Path.cwd())
+        print(f"kept {where}, whose {TASK_SCHEMA} is of another version; removed, it is made anew")
     for line in _next_steps(name, folder, None if workspace is None else _absolute(workspace)):
         print(printable(line))
     return Status.DONE
@@ -111,6 +125,13 @@ def _check_free(task: Path) -> None:
     for twin in twins:
         where = shown_path(twin, Path.cwd())
         raise UsageError(where, "is there already", "choose another name, or move it away")
+
+
+def _is_current(schema: Path) -> bool:
+    try:
+        return schema.read_bytes() == task_schema_text().encode()
+    except OSError:
+        return False
 
 
 def _inside(folder: Path) -> list[Path]:
