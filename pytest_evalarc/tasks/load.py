@@ -317,7 +317,8 @@ def _hash_or_tell(
 
 def _lines(document: TomlDocument, graded: Graded) -> dict[str, int]:
     prompt = "prompt" if "prompt" in document.data else "prompt_file"
-    lines = {"": 1, "prompt": document.line((prompt,)), "expected": document.line(("expected",))}
+    lines = {"": 1, "prompt": document.line((prompt,))}
+    lines |= {name: document.line((name,)) for name in ("expected", "mutants")}
     for check in graded.checks:
         lines[f"checks.{check.id}"] = document.line(("checks", check.id))
     for place, mutant in enumerate(graded.mutants):
