@@ -24,6 +24,9 @@ from pytest_evalarc.tasks.problems import shown_path
 
 SCAFFOLDS = Path(__file__).parent / "scaffolds"
 LANGUAGES = ("python", "node", "rust")
+PACK_LANGUAGE = "pack"
+"""The word for a task that needs no language: a pack that ships grades it."""
+FIRST_PACK = "durable-kv"
 PROMPT_FILE = "TASK.md"
 """In a candidate's workspace, what it is asked."""
 
@@ -58,7 +61,8 @@ def init(
         name: The task's name, which is that of its folder.
         tasks: Where tasks are; made if it is not there. None is `evals/tasks` below the current
             folder.
-        language: The scaffold's, one of `LANGUAGES`; None is the first.
+        language: The scaffold's, one of `LANGUAGES`, or `PACK_LANGUAGE` in place of naming
+            `FIRST_PACK`; None is the first.
         pack: A pack that grades the task, in place of a scaffold.
         pack_language: Of the pack's candidates; None is the pack's first.
         workspace: A new folder that gets the pack's prompt and starter.
@@ -67,6 +71,8 @@ def init(
         UsageError: A name is wrong, options do not go together, or something is there already.
         InfrastructureError: Something cannot be written.
     """
+    if language == PACK_LANGUAGE and pack is None:
+        language, pack = None, FIRST_PACK
     _check_combination(language, pack, pack_language, workspace)
     check_name(name)
     folder = _absolute(tasks or Path(DEFAULT_TASKS))
@@ -146,7 +152,7 @@ def _inside(folder: Path) -> list[Path]:
 def _scaffold(language: str) -> Mapping[str, bytes]:
     """Return the files of the task that ships in a language, by their paths."""
     if language not in LANGUAGES:
-        hint = nearest(language, LANGUAGES)
+        hint = nearest(language, (*LANGUAGES, PACK_LANGUAGE))
         raise UsageError(f"--language {printable(language)}", "there is no scaffold in it", hint)
     folder = SCAFFOLDS / language
     files = read_manifest(folder, skip=is_cache).files

@@ -101,6 +101,25 @@ def test_a_pack_task_names_its_pack_alone(project: Path) -> None:
     assert loaded(project / "evals/tasks/kv").mutants == tuple(PACK.info.mutants)
 
 
+def test_the_word_pack_stands_for_a_pack_that_ships(project: Path) -> None:
+    """Who knows no pack yet gets one, and may name the language of its candidates as well."""
+    assert main(["init", "kv", "--language", "pack", "--pack-language", "javascript"]) == 0
+
+    pack = loaded(project / "evals/tasks/kv").pack
+    assert pack is not None and (pack.name, pack.language) == ("durable-kv", "javascript")
+
+
+def test_a_task_without_a_name_is_the_first_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The shortest call works, and what it prints names what it made."""
+    assert main(["init"]) == 0
+
+    assert loaded(project / "evals/tasks/first-task").toolchain == "python"
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("  pytest --evalarc-task=first-task  #")
+
+
 @pytest.mark.parametrize(("words", "language"), [([], "python"), (["javascript"], "javascript")])
 def test_a_workspace_holds_what_a_candidate_begins_with(
     project: Path, words: list[str], language: str
