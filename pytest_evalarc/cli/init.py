@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pytest_evalarc.cli.project import DEFAULT_TASKS, broken_pack, pack_info, project_root
+from pytest_evalarc.cli.schemas import TASK_SCHEMA, task_schema_text
 from pytest_evalarc.cli.status import Status
 from pytest_evalarc.errors import EvalArcError, UsageError, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
@@ -23,10 +24,18 @@ from pytest_evalarc.tasks.problems import shown_path
 
 SCAFFOLDS = Path(__file__).parent / "scaffolds"
 LANGUAGES = ("python", "node", "rust")
+PACK_LANGUAGE = "pack"
+"""The word for a task that needs no language: a pack that ships grades it."""
+FIRST_PACK = "durable-kv"
 PROMPT_FILE = "TASK.md"
 """In a candidate's workspace, what it is asked."""
 
+SCHEMA_FOLDER = ".schema"
+"""In the folder of tasks, what each new task.toml names for editors; hidden, so never collected."""
+
 _PACK_TASK = """\
+#:schema ../.schema/task.schema.json
+
 # The pack brings prompt, starter, cases, reference and mutants.
 kind = "capability"
 
@@ -46,11 +55,14 @@ def init(
 ) -> Status:
     """Make a task, or a pack task with a candidate's workspace, all or nothing; return `DONE`.
 
+    The folder of tasks gets a schema of task.toml for editors, unless one is there.
+
     Args:
         name: The task's name, which is that of its folder.
         tasks: Where tasks are; made if it is not there. None is `evals/tasks` below the current
             folder.
-        language: The scaffold's, one of `LANGUAGES`; None is the first.
+        language: The scaffold's, one of `LANGUAGES`, or `PACK_LANGUAGE` in place of naming
+            `FIRST_PACK`; None is the first.
         pack: A pack that grades the task, in place of a scaffold.
         pack_language: Of the pack's candidates; None is the pack's first.
         workspace: A new folder that gets the pack's prompt and starter.
@@ -59,6 +71,8 @@ def init(
         UsageError: A name is wrong, options do not go together, or something is there already.
         InfrastructureError: Something cannot be written.
     """
+    if language == PACK_LANGUAGE and pack is None:
+        language, pack = None, FIRST_PACK
     _check_combination(language, pack, pack_language, workspace)
     check_name(name)
     folder = _absolute(tasks or Path(DEFAULT_TASKS))
@@ -72,9 +86,15 @@ def init(
         if workspace is not None:
             trees[_workspace(workspace, folder)] = _starter(known, pack, candidates)
     _check_free(task)
+    schema = folder / SCHEMA_FOLDER
+    if not os.path.lexists(schema):
+        trees[schema] = {TASK_SCHEMA: task_schema_text().encode()}
     create_trees(trees)
     for path in trees:
         print(f"made {shown_path(path, Path.cwd())}")
+    if schema not in trees and not _is_current(schema / TASK_SCHEMA):
+        where = shown_path(schema, Path.cwd())
+        print(f"kept {where}, whose {TASK_SCHEMA} is of another version; removed, it is made anew")
     for line in _next_steps(name, folder, None if workspace is None else _absolute(workspace)):
         print(printable(line))
     return Status.DONE
@@ -113,6 +133,13 @@ def _check_free(task: Path) -> None:
         raise UsageError(where, "is there already", "choose another name, or move it away")
 
 
+def _is_current(schema: Path) -> bool:
+    try:
+        return schema.read_bytes() == task_schema_text().encode()
+    except OSError:
+        return False
+
+
 def _inside(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir()) if os.path.lexists(folder) else []
@@ -125,7 +152,7 @@ def _inside(folder: Path) -> list[Path]:
 def _scaffold(language: str) -> Mapping[str, bytes]:
     """Return the files of the task that ships in a language, by their paths."""
     if language not in LANGUAGES:
-        hint = nearest(language, LANGUAGES)
+        hint = nearest(language, (*LANGUAGES, PACK_LANGUAGE))
         raise UsageError(f"--language {printable(language)}", "there is no scaffold in it", hint)
     folder = SCAFFOLDS / language
     files = read_manifest(folder, skip=is_cache).files

@@ -137,9 +137,17 @@ def _add_tasks(commands: Commands) -> None:
 
 def _add_init(commands: Commands) -> None:
     init = commands.add_parser("init", help="make a new task that is valid, to be changed")
-    init.add_argument("name", metavar="NAME", help="the task's name, which is that of its folder")
     init.add_argument(
-        "--language", help="python, node or rust: that of a small whole task (default: python)"
+        "name",
+        metavar="NAME",
+        nargs="?",
+        default="first-task",
+        help="the task's name, which is that of its folder (default: first-task)",
+    )
+    init.add_argument(
+        "--language",
+        help="python, node or rust: that of a small whole task (default: python); or pack, for "
+        "--pack durable-kv",
     )
     init.add_argument("--pack", metavar="PACK", help="make a task that this pack grades instead")
     init.add_argument(

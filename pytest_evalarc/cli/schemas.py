@@ -1,4 +1,4 @@
-"""`python -m pytest_evalarc.cli.schemas DIR`: the JSON Schema of every document that is kept."""
+"""`python -m pytest_evalarc.cli.schemas DIR`: JSON Schemas of kept documents and of task.toml."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from pytest_evalarc.model.shard import ShardDoc
 from pytest_evalarc.model.summary import Summary
 from pytest_evalarc.model.trajectory import Trajectory
 from pytest_evalarc.model.trial import PlanDoc, TrialResult
+from pytest_evalarc.registry import builtin
 from pytest_evalarc.reporting.documents import write_text
 from pytest_evalarc.runs.budget import Admission
 from pytest_evalarc.runs.start import StartDoc
+from pytest_evalarc.tasks.keys import task_schema
 
 DOCUMENTS: Mapping[str, type[Model]] = {
     "accepted": Measured,
@@ -56,6 +58,8 @@ DOCUMENTS: Mapping[str, type[Model]] = {
     "trajectory": Trajectory,
 }
 """Every whole document of ours by the name of its schema."""
+
+TASK_SCHEMA = "task.schema.json"
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -115,6 +119,13 @@ def schema_files() -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each schema's file."""
     for name, model in DOCUMENTS.items():
         yield f"{name}.schema.json", dumps(schema(model)).decode()
+    yield TASK_SCHEMA, task_schema_text()
+
+
+def task_schema_text() -> str:
+    """Return the text of the schema of task.toml, with the toolchains and packs that ship."""
+    toolchains, packs = builtin.pytest_evalarc_toolchains(), builtin.pytest_evalarc_packs()
+    return dumps(task_schema(toolchains=sorted(toolchains), packs=sorted(packs))).decode()
 
 
 def write_schemas(folder: Path) -> None:

@@ -214,7 +214,8 @@ class Task:
     sha256: Sha256
     """The content hash over the task, its fixtures and its plugins."""
     lines: dict[str, int] = field(default_factory=dict)
-    """1-based lines in task.toml: `""` for the top, `checks.<id>`, `mutants.<name>`, `expected`."""
+    """1-based lines in task.toml: `""` for the top, `prompt`, `expected`, `mutants`,
+    `checks.<id>`, `mutants.<name>`."""
 
     @property
     def name(self) -> str:

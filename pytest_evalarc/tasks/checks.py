@@ -13,6 +13,7 @@ from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import MOST_SECONDS, Check
 from pytest_evalarc.tasks.checkfiles import CheckFiles
 from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, twins
+from pytest_evalarc.tasks.keys import CHECK
 from pytest_evalarc.tasks.names import is_reserved_item
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.trees import read_tree
@@ -84,7 +85,7 @@ def read_weights(top: Table, checks: Checks) -> dict[str, float]:
 
 
 def _check(table: Table, name: str, file: str, deadline_s: float) -> Check:
-    table.refuse_unknown(("dimension", "deadline", "description"))
+    table.refuse_unknown(CHECK)
     return Check(
         id=name,
         dimensions=(table.name("dimension", name),),

@@ -8,7 +8,8 @@ from pathlib import Path
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Expected, Plugin
-from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, keys_of, twins
+from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, twins
+from pytest_evalarc.tasks.keys import EXPECTED
 from pytest_evalarc.tasks.plugins import front_matter, plugins_in, skills_of
 from pytest_evalarc.tasks.problems import shown_path
 from pytest_evalarc.tasks.trees import normalised, relative_flaw
@@ -53,15 +54,16 @@ def read_expected(top: Table, plugins: tuple[Plugin, ...], folder: Path) -> Expe
         folder: Where plugins are named from; `not_…` may name any skill there.
     """
     table = top.table("expected")
-    table.refuse_unknown(keys_of(Expected))
-    expected = Expected(**{name: table.names(name) for name in keys_of(Expected)})
+    table.refuse_unknown(EXPECTED)
+    expected = Expected(**{name: table.names(name) for name in EXPECTED})
     if table.data and "plugins" not in top:
         top.tell("expected", "stands without plugins, so nothing can be expected", "add `plugins`")
         return expected
     for first, second in _CONTRADICTIONS:
         for skill in sorted(set(getattr(expected, first)) & set(getattr(expected, second))):
             table.tell(second, f"names {described(skill)}, as `{first}` does", "drop it from one")
-    if len(plugins) < len(top.data.get("plugins", ())):
+    named = top.data.get("plugins", [])
+    if not isinstance(named, list) or len(plugins) < len(named):
         # What a plugin that was not found offers is not known, and was told by its own name.
         return expected
     offered = {skill for plugin in plugins for skill in skills_of(plugin)}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.toml import Key
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 NAME_HINT = "use letters, digits, `_`, `+` and `-`, 100 at most"
 
@@ -163,11 +159,6 @@ class Table:
 
     def _misfit(self, name: str, wanted: str, hint: str = "") -> None:
         self.tell(name, f"must be {wanted}, found {described(self.data[name])}", hint)
-
-
-def keys_of(kind: type[DataclassInstance]) -> tuple[str, ...]:
-    """Return the keys of a table that is read as a dataclass."""
-    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def is_number(value: object) -> TypeGuard[float]:

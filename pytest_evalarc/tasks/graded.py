@@ -11,6 +11,7 @@ from pytest_evalarc.model.task import Check, Deadlines, Expected, Mutant, PackRe
 from pytest_evalarc.tasks.checkfiles import CheckFiles, check_files
 from pytest_evalarc.tasks.checks import read_checks, read_weights
 from pytest_evalarc.tasks.fields import Table, described, twins
+from pytest_evalarc.tasks.keys import OF_THE_PACK
 from pytest_evalarc.tasks.mutants import Reference, read_mutants
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.trees import (
@@ -21,8 +22,6 @@ from pytest_evalarc.tasks.trees import (
     read_tree,
     relative_flaw,
 )
-
-_OF_THE_PACK = ("toolchain", "editable", "fmt_check", "weights", "checks", "mutants")
 
 
 class Graded(NamedTuple):
@@ -48,7 +47,7 @@ def graded_by_pack(
         info: The pack; None when there is none of that name, which was told.
         deadlines: Of the task; `check` bounds each case.
     """
-    for name in _OF_THE_PACK:
+    for name in OF_THE_PACK:
         if name in top:
             top.tell(name, "stands beside [pack], which brings its own", "remove one of them")
     for name in ("checks", "starter", "solution"):

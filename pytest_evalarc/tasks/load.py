@@ -30,9 +30,10 @@ from pytest_evalarc.model.task import (
     TaskBrief,
 )
 from pytest_evalarc.tasks.expected import read_expected, read_plugins
-from pytest_evalarc.tasks.fields import NAME_HINT, Table, described, keys_of
+from pytest_evalarc.tasks.fields import NAME_HINT, Table, described
 from pytest_evalarc.tasks.fixtures import read_fixtures
 from pytest_evalarc.tasks.graded import Graded, graded_by_pack, read_graded
+from pytest_evalarc.tasks.keys import DEADLINES, KINDS, LIMITS, PACK, TASK
 from pytest_evalarc.tasks.names import is_pytest_mark, is_reserved
 from pytest_evalarc.tasks.problems import Problems, shown_path
 from pytest_evalarc.tasks.toml import TomlDocument, read_bounded, read_toml
@@ -44,26 +45,6 @@ from pytest_evalarc.tasks.trees import (
 TASK_FILE = "task.toml"
 NO_PACKS: Mapping[str, Callable[[], PackInfo]] = MappingProxyType({})
 
-_KINDS = ("capability", "regression")
-_KEYS = (
-    "kind",
-    "version",
-    "prompt",
-    "prompt_file",
-    "toolchain",
-    "editable",
-    "fixtures",
-    "plugins",
-    "fmt_check",
-    "tags",
-    "weights",
-    "deadlines",
-    "limits",
-    "expected",
-    "checks",
-    "mutants",
-    "pack",
-)
 _FOREIGN_TABLES = ("metadata", "verifier", "environment", "agent", "task", "steps")
 
 
@@ -88,7 +69,7 @@ def load_task(
     document = _read_document(folder / TASK_FILE, root)
     problems = Problems(document, path=folder / TASK_FILE, root=root)
     top = Table(problems, document.data)
-    top.refuse_unknown(_KEYS)
+    top.refuse_unknown(TASK)
     _check_folder_name(folder, problems)
 
     siblings = folder.parent.parent
@@ -225,8 +206,8 @@ def _check_folder_name(folder: Path, problems: Problems) -> None:
 
 
 def _read_kind(top: Table) -> str | None:
-    needed = top.require("kind", f"write one of {', '.join(_KINDS)}")
-    return top.choice("kind", _KINDS) if needed else None
+    needed = top.require("kind", f"write one of {', '.join(KINDS)}")
+    return top.choice("kind", KINDS) if needed else None
 
 
 def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
@@ -264,7 +245,7 @@ def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
 def _read_deadlines(top: Table) -> Deadlines:
     table = top.table("deadlines")
     defaults = asdict(Deadlines())
-    table.refuse_unknown(keys_of(Deadlines))
+    table.refuse_unknown(DEADLINES)
     return Deadlines(
         **{
             name: table.number(name, default, most=MOST_SECONDS)
@@ -275,7 +256,7 @@ def _read_deadlines(top: Table) -> Deadlines:
 
 def _read_limits(top: Table, defaults: Limits) -> Limits:
     table = top.table("limits")
-    table.refuse_unknown(keys_of(Limits))
+    table.refuse_unknown(LIMITS)
     return Limits(
         memory_mib=table.integer("memory_mib", defaults.memory_mib, most=MOST_MIB),
         processes=table.integer("processes", defaults.processes, most=MOST_PROCESSES),
@@ -302,7 +283,7 @@ def _read_pack(
     if "pack" not in top:
         return None, None
     table = top.table("pack")
-    table.refuse_unknown(("name", "seeds", "language"))
+    table.refuse_unknown(PACK)
     name = table.name("name", "") if table.require("name", "name the pack") else ""
     if name and name not in packs:
         problem = f"is {described(name)}, which is no pack"
@@ -346,7 +327,8 @@ def _hash_or_tell(
 
 def _lines(document: TomlDocument, graded: Graded) -> dict[str, int]:
     prompt = "prompt" if "prompt" in document.data else "prompt_file"
-    lines = {"": 1, "prompt": document.line((prompt,)), "expected": document.line(("expected",))}
+    lines = {"": 1, "prompt": document.line((prompt,))}
+    lines |= {name: document.line((name,)) for name in ("expected", "mutants")}
     for check in graded.checks:
         lines[f"checks.{check.id}"] = document.line(("checks", check.id))
     for place, mutant in enumerate(graded.mutants):

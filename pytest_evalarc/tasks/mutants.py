@@ -11,7 +11,8 @@ from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.manifest import Entry, EntryType, Manifest
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.task import Edit, Mutant, Task
-from pytest_evalarc.tasks.fields import Table, described, keys_of, twins
+from pytest_evalarc.tasks.fields import Table, described, twins
+from pytest_evalarc.tasks.keys import EDIT, MUTANT
 from pytest_evalarc.tasks.names import is_reserved_item
 from pytest_evalarc.tasks.problems import shown_path
 from pytest_evalarc.tasks.trees import clashes, normalised, outside, read_tree, relative_flaw
@@ -105,7 +106,7 @@ def read_mutants(
     """
     found = []
     for table in top.tables("mutants"):
-        table.refuse_unknown(keys_of(Mutant))
+        table.refuse_unknown(MUTANT)
         reader = _Reader(table, folder, root, reference, tuple(editable))
         mutant = reader.read(dimensions)
         if mutant is not None:
@@ -148,8 +149,8 @@ class _Reader:
     def _edits(self) -> tuple[Edit, ...]:
         edits = []
         for table in self.table.tables("edits"):
-            table.refuse_unknown(keys_of(Edit))
-            needed = [table.require(name, "add it") for name in keys_of(Edit)]
+            table.refuse_unknown(EDIT)
+            needed = [table.require(name, "add it") for name in EDIT]
             file = table.text("file")
             find = table.text("find", empty=True)
             replace = table.text("replace", empty=True)
@@ -161,7 +162,7 @@ class _Reader:
             edit = Edit(file=normalised(file), find=find, replace=replace)
             if self._is_fitting(table, file, edit):
                 edits.append(edit)
-        if "edits" in self.table and not self.table.data["edits"]:
+        if self.table.data.get("edits") == []:
             self.table.tell("edits", "is empty, so it changes nothing", "add an edit")
         self._check_change(edits)
         return tuple(edits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,12 +14,14 @@ import pytest
 
 from pytest_evalarc.cli.init import LANGUAGES, SCAFFOLDS
 from pytest_evalarc.cli.main import main
+from pytest_evalarc.cli.schemas import task_schema_text
 from pytest_evalarc.model.task import Task
 from pytest_evalarc.packs.durable_kv.pack import DurableKv
 from pytest_evalarc.tasks.load import load_task
 from tests.needs import needs, needs_bwrap
 
 PACK = DurableKv()
+PACK_WORDS = ["--pack", "durable-kv"]
 
 
 @pytest.fixture(autouse=True)
@@ -92,12 +95,29 @@ def test_a_pack_task_names_its_pack_alone(project: Path) -> None:
     """All else is the pack's own word, and would only go stale here."""
     assert main(["init", "kv", "--pack", "durable-kv"]) == 0
 
-    assert list(everything(project)) == [
-        *("evals", "evals/tasks", "evals/tasks/kv", "evals/tasks/kv/task.toml")
-    ]
+    assert list(everything(project / "evals/tasks/kv")) == ["task.toml"]
     text = (project / "evals/tasks/kv/task.toml").read_text()
     assert tomllib.loads(text) == {"kind": "capability", "pack": {"name": "durable-kv"}}
     assert loaded(project / "evals/tasks/kv").mutants == tuple(PACK.info.mutants)
+
+
+def test_the_word_pack_stands_for_a_pack_that_ships(project: Path) -> None:
+    """Who knows no pack yet gets one, and may name the language of its candidates as well."""
+    assert main(["init", "kv", "--language", "pack", "--pack-language", "javascript"]) == 0
+
+    pack = loaded(project / "evals/tasks/kv").pack
+    assert pack is not None and (pack.name, pack.language) == ("durable-kv", "javascript")
+
+
+def test_a_task_without_a_name_is_the_first_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The shortest call works, and what it prints names what it made."""
+    assert main(["init"]) == 0
+
+    assert loaded(project / "evals/tasks/first-task").toolchain == "python"
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("  pytest --evalarc-task=first-task  #")
 
 
 @pytest.mark.parametrize(("words", "language"), [([], "python"), (["javascript"], "javascript")])
@@ -160,6 +180,44 @@ def test_a_wrong_call_makes_nothing_and_is_one_sentence(
     assert everything(project) == {"file": b"mine"}
 
 
+@pytest.mark.parametrize("words", [*(["--language", it] for it in LANGUAGES), PACK_WORDS])
+def test_an_editor_finds_the_schema_that_the_new_task_names(
+    project: Path, words: list[str]
+) -> None:
+    """The first comment is where editors look; the path starts at the file that names it."""
+    main(["init", "first", *words])
+
+    task = project / "evals/tasks/first/task.toml"
+    first = task.read_text().splitlines()[0]
+    schema = task.parent / first.removeprefix("#:schema ")
+    assert first.startswith("#:schema ")
+    assert json.loads(schema.read_text()) == json.loads(task_schema_text())
+
+
+@pytest.mark.parametrize("made", ["now", "earlier", "partly"])
+def test_a_schema_that_is_there_is_kept_and_told_when_it_is_another(
+    project: Path, capsys: pytest.CaptureFixture[str], made: str
+) -> None:
+    """Nothing is written over; an editor that marks a new key would be a riddle without a word."""
+    main(["init", "first"])
+    schema = project / "evals/tasks/.schema/task.schema.json"
+    if made == "earlier":
+        schema.write_text("{}")
+    elif made == "partly":
+        schema.unlink()
+    before = everything(schema.parent)
+    capsys.readouterr()
+
+    assert main(["init", "second"]) == 0
+
+    kept = (
+        "kept evals/tasks/.schema, whose task.schema.json is of another version; "
+        "removed, it is made anew"
+    )
+    assert (kept in capsys.readouterr().out.splitlines()) == (made != "now")
+    assert everything(schema.parent) == before
+
+
 @pytest.mark.parametrize("kind", ["task", "empty folder", "file", "link", "twin", "workspace"])
 def test_nothing_is_ever_overwritten(
     project: Path, capsys: pytest.CaptureFixture[str], kind: str
@@ -200,6 +258,7 @@ def test_what_can_be_run_next_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
     assert capsys.readouterr().out.splitlines() == [
         "made evals/tasks/first",
+        "made evals/tasks/.schema",
         "run next:",
         "  pytest --evalarc-task=first --evalarc-check-tasks  # is the task valid?",
         "  pytest --evalarc-task=first -k audit  # and can its checks be trusted?",
@@ -222,7 +281,7 @@ def test_what_is_elsewhere_is_named_so_that_the_shell_understands_it(
     below = capsys.readouterr().out.splitlines()
 
     workspace = f"{project.parent}/w $x"
-    assert elsewhere[:2] == ["made my tasks/kv", f"made {workspace}"]
+    assert elsewhere[:3] == ["made my tasks/kv", f"made {workspace}", "made my tasks/.schema"]
     assert elsewhere[-1] == (
         "  pytest --evalarc-task=kv '--evalarc-tasks=my tasks' "
         f"'--evalarc-submission={workspace}'  # and what does the workspace score?"

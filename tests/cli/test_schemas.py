@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 import pytest_evalarc
-from pytest_evalarc.cli.schemas import DOCUMENTS, schema, schema_files, write_schemas
+from pytest_evalarc.cli.schemas import (
+    DOCUMENTS,
+    TASK_SCHEMA,
+    schema,
+    schema_files,
+    task_schema_text,
+    write_schemas,
+)
 from pytest_evalarc.model.summary import Summary
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +45,21 @@ def test_a_published_schema_is_that_of_the_document(name: str) -> None:
 def test_no_schema_of_a_document_that_is_gone_is_published() -> None:
     """Whoever finds a schema believes that something like it is written."""
     assert sorted(path.name for path in SCHEMAS.iterdir()) == sorted(dict(schema_files()))
+
+
+def test_the_published_schema_of_task_toml_is_that_of_the_loader() -> None:
+    """Editors of this repository and of others are pointed at the file."""
+    assert (SCHEMAS / TASK_SCHEMA).read_text("utf-8") == task_schema_text()
+
+
+def test_the_schema_of_task_toml_offers_what_ships() -> None:
+    """An editor completes the names; a plugin's own are taken as well."""
+    told = json.loads(task_schema_text())["properties"]
+
+    (named, _) = told["toolchain"]["anyOf"]
+    assert named["enum"] == ["node", "python", "rust"]
+    (named, _) = told["pack"]["properties"]["name"]["anyOf"]
+    assert named["enum"] == ["durable-kv", "robot-evidence-review", "support-routing"]
 
 
 def versioned_models() -> Iterator[str]:
@@ -81,4 +103,4 @@ def test_schemas_are_written_into_a_new_folder(tmp_path: Path) -> None:
 
     written = json.loads((tmp_path / "new" / "benchmark.schema.json").read_bytes())
     assert written["title"] == "Benchmark"
-    assert len(list((tmp_path / "new").iterdir())) == len(DOCUMENTS)
+    assert len(list((tmp_path / "new").iterdir())) == len(DOCUMENTS) + 1

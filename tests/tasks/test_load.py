@@ -125,6 +125,13 @@ BROKEN_KEYS = [
     ('"Make the settings survive a restart."', '["Go"]', "prompt", "a string with something"),
     ('"Make the settings survive a restart."', '" \\n"', "prompt", "a string with something"),
     ('dimension = "speed"', 'dimension = "a b"', "[checks.quick] dimension", "must be a name"),
+    ('plugins = ["guide"]', "plugins = true", "plugins", "a list of strings, found true"),
+    (
+        'edits = [{ file = "src/app.py", find = "disk", replace = "memory" }]',
+        "edits = 0",
+        "[[mutants]] #1 edits",
+        "a list of tables, found 0",
+    ),
     # Prompts.
     # Editable paths.
     ('["src"]', '["src", "/etc"]', "editable", 'names "/etc", which is absolute'),
