@@ -217,7 +217,7 @@ class Destination:
     def _parent(self, path: str) -> Folder:
         """Open the folder that a path lies in, and make it first where it is missing."""
         parts = path.split("/")
-        if path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        if any(part in ("", ".", "..") for part in parts) or not _is_spelt(path):
             raise InfrastructureError(self._where(path), "is not a path inside the destination")
         parent = self.folder.descend(())
         with _as_infrastructure(self._where(path)):
@@ -352,6 +352,14 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _is_spelt(path: str) -> bool:
+    """Whether a path can be one at all; what was sent or declared may be any text."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _name(path: str) -> str:

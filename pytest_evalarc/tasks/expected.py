@@ -61,7 +61,8 @@ def read_expected(top: Table, plugins: tuple[Plugin, ...], folder: Path) -> Expe
     for first, second in _CONTRADICTIONS:
         for skill in sorted(set(getattr(expected, first)) & set(getattr(expected, second))):
             table.tell(second, f"names {described(skill)}, as `{first}` does", "drop it from one")
-    if len(plugins) < len(top.data.get("plugins", ())):
+    named = top.data.get("plugins", [])
+    if not isinstance(named, list) or len(plugins) < len(named):
         # What a plugin that was not found offers is not known, and was told by its own name.
         return expected
     offered = {skill for plugin in plugins for skill in skills_of(plugin)}

@@ -161,7 +161,7 @@ class _Reader:
             edit = Edit(file=normalised(file), find=find, replace=replace)
             if self._is_fitting(table, file, edit):
                 edits.append(edit)
-        if "edits" in self.table and not self.table.data["edits"]:
+        if self.table.data.get("edits") == []:
             self.table.tell("edits", "is empty, so it changes nothing", "add an edit")
         self._check_change(edits)
         return tuple(edits)
