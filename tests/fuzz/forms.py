@@ -14,12 +14,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.database import DirectoryBasedExampleDatabase
 
 from pytest_evalarc.errors import EvalArcError, TaskProblems
 
 CORPUS = Path(__file__).with_name("corpus")
-"""Where what failed once is kept, so that every later run tries it first."""
+"""Files that failed once, by what they are; those that are no files stand as examples at a test."""
 IS_LONG = settings.get_current_profile_name() == "fuzz"
 LONGER = 15
 """So many times the examples of the short form are tried in one round of the long one."""
@@ -51,8 +50,7 @@ def fuzzed(examples: int = 40, **facts: Any) -> settings:
         **facts,
     }
     if IS_LONG:
-        database = DirectoryBasedExampleDatabase(CORPUS)
-        return settings(max_examples=examples * LONGER, database=database, **kept)
+        return settings(max_examples=examples * LONGER, **kept)
     return settings(max_examples=examples, derandomize=True, database=None, **kept)
 
 

@@ -19,7 +19,7 @@ from pytest_evalarc.tasks.load import is_foreign, load_task, prompt_warnings
 from pytest_evalarc.tasks.plugins import front_matter, plugins_in
 from pytest_evalarc.treatments.skillset import skills_among
 from tests.evals import FILES, TASK
-from tests.fuzz.forms import altered, damaged, fuzzed, refusing
+from tests.fuzz.forms import CORPUS, altered, damaged, fuzzed, refusing
 
 EVALS = Path(__file__).parents[2] / "evals"
 SHIPPED = [path.read_bytes() for path in sorted(EVALS.glob("tasks/*/task.toml"))]
@@ -102,6 +102,12 @@ def _info() -> PackInfo:
     from pytest_evalarc.registry.builtin import pytest_evalarc_packs
 
     return pytest_evalarc_packs()["durable-kv"]().info
+
+
+@pytest.mark.parametrize("path", sorted((CORPUS / "tasks").iterdir()), ids=lambda path: path.stem)
+def test_what_failed_once_is_told(project: Path, path: Path) -> None:
+    """Each of these files once ended validation with a traceback, or a sentence in two lines."""
+    load(project, path.read_bytes())
 
 
 @fuzzed(60)
