@@ -73,13 +73,14 @@ def play_round(campaign: Campaign, left_s: float, more: Sequence[str]) -> None:
         command += ["--hypothesis-profile=fuzz", f"--hypothesis-seed={seed}"]
         command += [f"--fuzz-counts={counts}", "-p", "no:cacheprovider", "--timeout=900", *more]
         status, said = run(command, left_s)
-        if counts.exists():
-            tried = Counter(json.loads(counts.read_text("utf-8")))
+        told = json.loads(counts.read_text("utf-8")) if counts.exists() else {"failed": ()}
+        if "tried" in told:
+            tried = Counter(told["tried"])
             campaign.by_test = dict(tried + Counter(campaign.by_test))
             campaign.examples += tried.total()
     if status == 0:
         campaign.rounds += 1
-    elif status != CUT_OFF:
+    elif status != CUT_OFF or told["failed"]:
         campaign.findings.append(f"seed {seed}: pytest ended with {status}\n{said}")
 
 

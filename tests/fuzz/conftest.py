@@ -1,4 +1,4 @@
-"""Tell how many examples each test tried, for `tests/fuzz/campaign.py` and whoever else asks."""
+"""Tell how many examples each test tried and which failed, as `campaign.py` wants to know."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 _TRIED = re.compile(r"(\d+) passing\D*(?:test cases, )?(\d+) failing")
 """In what hypothesis tells of each phase of a test."""
 COUNTS = pytest.StashKey[dict[str, int]]()
+FAILED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,13 +19,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz-counts",
         metavar="FILE",
         default=None,
-        help="write how many examples each test tried, as JSON",
+        help="write how many examples each test tried, and which tests failed, as JSON",
     )
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
-    yield
+    outcome = yield
+    if outcome.get_result().failed:
+        item.config.stash.setdefault(FAILED, []).append(item.nodeid)
     told = getattr(item, "hypothesis_statistics", None)
     if call.when == "call" and told:
         counts = item.config.stash.setdefault(COUNTS, {})
@@ -34,5 +37,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 def pytest_sessionfinish(session: pytest.Session) -> None:
     file = session.config.getoption("--fuzz-counts", default=None)
     if file:
-        counts = session.config.stash.get(COUNTS, {})
-        Path(file).write_text(json.dumps(counts), encoding="utf-8")
+        stash = session.config.stash
+        told = {"tried": stash.get(COUNTS, {}), "failed": stash.get(FAILED, [])}
+        Path(file).write_text(json.dumps(told), encoding="utf-8")

@@ -20,8 +20,10 @@ from pytest_evalarc.errors import EvalArcError, TaskProblems
 CORPUS = Path(__file__).with_name("corpus")
 """Files that failed once, by what they are; those that are no files stand as examples at a test."""
 IS_LONG = settings.get_current_profile_name() == "fuzz"
-LONGER = 15
-"""So many times the examples of the short form are tried in one round of the long one."""
+LONGER = 4
+"""So many times the examples of the short form are tried in one round of the long one.
+
+Few, so that even some minutes of it come around to every surface."""
 
 JSON = st.recursive(
     st.none()

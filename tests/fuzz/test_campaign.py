@@ -56,12 +56,25 @@ def test_a_round_beyond_its_time_is_cut_off_and_no_finding(fuzz: Path) -> None:
 @pytest.mark.slow
 def test_a_finding_ends_the_campaign_and_is_told(fuzz: Path) -> None:
     """What was tried before a fix says nothing of what is there after it."""
-    (fuzz / "test_it.py").write_text(f"{HEAD}    assert n < 1000\n")
+    (fuzz / "test_it.py").write_text(f"{HEAD}    assert n < 0\n")
 
     status = campaign.main(["--minutes", "60", "--output", str(fuzz / "fuzz.json")])
 
     told = json.loads((fuzz / "fuzz.json").read_bytes())
     (found,) = told["findings"]
     assert (status, told["rounds"]) == (campaign.FAILED, 0)
-    assert "assert 1000 < 1000" in found and found.startswith("seed ")
+    assert "assert 0 < 0" in found and found.startswith("seed ")
     assert told["examples"] == sum(told["by_test"].values()) > 0
+
+
+@pytest.mark.slow
+def test_a_finding_before_the_time_was_over_is_told(fuzz: Path) -> None:
+    """An interrupted pytest says of its status only that it was interrupted."""
+    held = "import os, signal\n\ndef test_last():\n    os.kill(os.getpid(), signal.SIGINT)\n"
+    (fuzz / "test_it.py").write_text(f"{HEAD}    assert n < 0\n\n{held}")
+    told = campaign.Campaign()
+
+    campaign.play_round(told, 600, [])
+
+    (found,) = told.findings
+    assert "pytest ended with 2" in found and "assert 0 < 0" in found

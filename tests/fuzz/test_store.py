@@ -200,6 +200,16 @@ class Store(RuleBasedStateMachine):
             assert name in self.done and read_model(path, TrialResult) == found
             assert name not in self.damaged
 
+    @rule(
+        number=st.integers(0, 5),
+        ending=st.sampled_from(("passed", "failed")),
+        at=st.integers(0, 9),
+        dies=st.booleans(),
+    )
+    def run_cut_off(self, number: int, ending: str, at: int, dies: bool) -> None:
+        """The same, cut off for certain unless the trial was done before."""
+        self.run(number, ending, (at, dies))
+
     def produced(self, entry: PlannedTrial, ending: str, disk: Disk) -> TrialResult:
         self.ran[entry.folder] += 1
         assert mark_of(self.result(entry)).exists()
@@ -271,6 +281,14 @@ class Store(RuleBasedStateMachine):
             else:
                 assert (reason is None) == (has_begun or not used_up)
         self.take_over_admission(shard, entry.round, key)
+
+    @rule(number=st.integers(0, 5), limit=st.sampled_from((50, 100)))
+    @precondition(lambda self: not self.damaged)
+    def admit_and_lower(self, number: int, limit: int) -> None:
+        """What was admitted stays so under a budget that has since been used up."""
+        self.admit(number, 10_000, None)
+        self.run(number + 2, "passed", None)
+        self.admit(number, limit, None)
 
     def take_over_admission(self, shard: int, number: int, key: str) -> None:
         from pytest_evalarc.runs.budget import Admission
@@ -420,4 +438,4 @@ class Store(RuleBasedStateMachine):
 
 
 TestStore = Store.TestCase
-TestStore.settings = fuzzed(15, stateful_step_count=25)
+TestStore.settings = fuzzed(30, stateful_step_count=30)

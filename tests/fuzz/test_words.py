@@ -88,7 +88,7 @@ def test_paths_without_twins_stay_apart_on_every_file_system(paths: list[str]) -
 SECRETS = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=8, max_size=20)
 
 
-@fuzzed(80)
+@fuzzed(40)
 @given(SECRETS, ANY, ANY)
 def test_no_spelling_of_a_secret_is_kept(secret: str, before: str, after: str) -> None:
     """Whatever stands around a key, and however JSON wrote it, it is struck out."""
