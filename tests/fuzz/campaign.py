@@ -24,6 +24,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
+OWN_TESTS = FOLDER / "test_campaign.py"
 FAILED, CUT_OFF = 1, 2
 """How pytest ends when a test failed, and when it was interrupted at the end of the time."""
 
@@ -69,7 +70,15 @@ def play_round(campaign: Campaign, left_s: float, more: Sequence[str]) -> None:
     seed = secrets.randbelow(1 << 32)
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder, "counts.json")
-        command = [sys.executable, "-m", "pytest", str(FOLDER), "-q", "--tb=short"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(FOLDER),
+            "-q",
+            "--tb=short",
+            f"--ignore={OWN_TESTS}",
+        ]
         command += ["--hypothesis-profile=fuzz", f"--hypothesis-seed={seed}"]
         command += [f"--fuzz-counts={counts}", "-p", "no:cacheprovider", "--timeout=900", *more]
         status, said = run(command, left_s)
