@@ -93,7 +93,8 @@ def test_only_the_whole_run_passes(records: list[dict[str, Any]], exit: Exit) ->
         outcomes = [record for record in records if record.get("kind") == "outcome"]
         assert any(record.get("outcome") == "passed" for record in outcomes)
         assert records[-1]["kind"] == "end"
-        assert (exit.reason, exit.status) == (Ended.EXITED, 0)
+        # A whole report stands although its process had to be killed afterwards.
+        assert exit.reason not in (Ended.DEADLINE, Ended.IDLE, Ended.STARTUP, Ended.OUTPUT)
 
 
 @fuzzed(80)
