@@ -23,4 +23,6 @@ if find_spec("hypothesis"):
     from hypothesis import settings
 
     settings.register_profile("tests", deadline=None)
+    # What `nox -s fuzz` runs with; tests/fuzz/forms.py says how hard each test then tries.
+    settings.register_profile("fuzz", deadline=None, print_blob=True)
     settings.load_profile("tests")

@@ -45,6 +45,12 @@ def matrix(session: nox.Session, version: str) -> None:
 
 
 @nox.session(venv_backend="none")
+def fuzz(session: nox.Session) -> None:
+    """Fuzz for an hour, or `-- --minutes N`; docs/fuzzing.md tells what, and how to go on."""
+    session.run(_program("python"), "tests/fuzz/campaign.py", *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def schemas(session: nox.Session) -> None:
     """Write the JSON Schemas below docs/schemas again, after a document has changed."""
     session.run(_program("python"), "-m", "pytest_evalarc.cli.schemas", "docs/schemas")

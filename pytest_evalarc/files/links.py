@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pytest_evalarc.errors import InfrastructureError
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.files.tree import remove_tree
 
 _CHUNK = 1 << 20
@@ -100,7 +100,7 @@ def _link_all(
                 os.mkdir(place)  # noqa: PTH102 - a text, as above.
                 _link_all(entry.path, place, usual=usual)
             else:
-                where = printable(entry.path, limit=400)
+                where = in_line(entry.path, limit=400)
                 problem = "is neither a file nor a folder, and no result is anything else"
                 raise InfrastructureError(where, problem, "take it away")
     mode = _mode(source)
@@ -151,6 +151,6 @@ def _told(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = printable(str(error.filename or where), limit=400)
+        place = in_line(str(error.filename or where), limit=400)
         problem = f"cannot be read or written: {error.strerror or error}"
         raise InfrastructureError(place, problem, "see to that folder, or name another") from error

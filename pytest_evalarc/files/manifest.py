@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from pytest_evalarc.errors import SubmissionError
 from pytest_evalarc.files.folder import READ, Folder
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 
 _CHUNK = 1 << 20
 _CACHES = frozenset(
@@ -125,7 +125,7 @@ def read_manifest(
             )
             return Manifest(tuple(_hashed(folder, listed)))
     except OSError as error:
-        where = printable(str(error.filename or root), limit=400)
+        where = in_line(str(error.filename or root), limit=400)
         problem = f"cannot be read below {root}: {error.strerror or error}"
         raise SubmissionError(where, problem, "it must be readable and at rest") from error
 
@@ -158,7 +158,7 @@ def open_regular(root: Folder, entry: Entry) -> int:
 
 def changed(entry: Entry) -> SubmissionError:
     """Return the error that says of a file that it changed after it was listed."""
-    where = printable(entry.path, limit=400)
+    where = in_line(entry.path, limit=400)
     return SubmissionError(where, "changed while it was read", "no process may write there")
 
 
@@ -204,7 +204,7 @@ def _type(mode: int) -> EntryType:
 def _check_limits(root: Path, limits: TreeLimits, entry: Entry, *, count: int, total: int) -> None:
     if count > limits.files:
         raise TreeTooLarge(str(root), f"holds more than {limits.files} paths, which is the limit")
-    path = printable(entry.path, limit=400)
+    path = in_line(entry.path, limit=400)
     if total > limits.bytes:
         found = f"{path} has {entry.size} bytes, and the files listed so far {total}"
         raise TreeTooLarge(str(root), f"{found}; the limit is {limits.bytes}")

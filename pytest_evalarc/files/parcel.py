@@ -30,7 +30,7 @@ from pytest_evalarc.files.manifest import (
     read_manifest,
 )
 from pytest_evalarc.files.strict import loads
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.files.tree import destination, remove_tree, write_all
 
 CHUNK_BYTES = 1 << 20
@@ -218,7 +218,7 @@ class Arrival:
                 size >= 0 and 0 <= mode <= 0o7777 and _DIGEST.fullmatch(sha256)
             ):
                 return _Listed(path, mode, size, sha256)
-        raise self._wrong(f"lists {printable(repr(row), limit=200)}, which is nothing")
+        raise self._wrong(f"lists {in_line(repr(row), limit=200)}, which is nothing")
 
     def _fill(self, data: memoryview) -> memoryview:
         """Write what belongs to the file that is open, and return the rest."""
@@ -249,7 +249,7 @@ class Arrival:
         opened.close()
         self._open = None
         if opened.sha256 != opened.listed.sha256:
-            raise self._wrong(f"has {printable(opened.listed.path, limit=400)} with another digest")
+            raise self._wrong(f"has {in_line(opened.listed.path, limit=400)} with another digest")
 
     def _wrong(self, problem: str) -> DocumentError:
         return DocumentError(str(self.staging.name), problem, "it counts as not arrived")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 from pytest_evalarc.errors import DocumentError
-from pytest_evalarc.files.text import printable, without_surrogates
+from pytest_evalarc.files.text import in_line, without_surrogates
 from pytest_evalarc.model.plain import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _number_fault(token: str) -> str:
     if token.lstrip("-").isdigit():
         digits = len(token.lstrip("-"))
         return f"an integer of {digits} digits is too long" if digits > MAX_DIGITS else ""
-    return "" if math.isfinite(float(token)) else f"{printable(token, limit=40)} is not finite"
+    return "" if math.isfinite(float(token)) else f"{in_line(token, limit=40)} is not finite"
 
 
 def _integer(token: str) -> int:
@@ -240,7 +240,7 @@ def _first_fault(text: str) -> _Fault:
         elif word == ":":
             key = json.loads(last.problem, strict=False)
             if key in keys[-1]:
-                return _Fault(last.offset, f"key {printable(last.problem)} is there twice")
+                return _Fault(last.offset, f"key {in_line(last.problem)} is there twice")
             keys[-1].add(key)
         elif word in ("NaN", "Infinity", "-Infinity"):
             return _Fault(token.start(), f"{word} is not a JSON number")
@@ -258,15 +258,15 @@ def _place(text: str, offset: int) -> str:
 def _check_version(found: object, *, where: str) -> None:
     ours = SCHEMA_VERSION.partition(".")[0]
     if isinstance(found, str) and found.partition(".")[0] != ours:
-        problem = f"has schema version {printable(found, limit=40)!r}, not {ours}.x"
+        problem = f"has schema version {in_line(found, limit=40)!r}, not {ours}.x"
         raise DocumentError(f"{where}: schema_version", problem, "read it with that version")
 
 
 def _misfit(where: str, error: ValidationError) -> DocumentError:
     first, *others = error.errors(include_url=False)
     key = ".".join(str(part) for part in first["loc"]) or "the document"
-    found = printable(repr(first["input"]), limit=120)
+    found = in_line(repr(first["input"]), limit=120)
     more = f" ({len(others)} more keys are wrong)" if others else ""
     message = _MESSAGES.get(first["type"], first["msg"])
     problem = f"{message}, found {found}{more}"
-    return DocumentError(f"{where}: {printable(key, limit=200)}", problem, _RESTORE)
+    return DocumentError(f"{where}: {in_line(key, limit=200)}", problem, _RESTORE)

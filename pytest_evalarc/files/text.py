@@ -7,6 +7,7 @@ import re
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 """Controls but newline and tab, marks that turn the direction of writing, and no characters."""
 
+_LAYOUT = re.compile("[\t\n\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -28,6 +29,18 @@ def printable(text: str | bytes, *, limit: int = 2000) -> str:
     tail = limit // 2
     head = limit - tail
     return f"{_shown(whole[:head])}[… {dropped} characters dropped …]{_shown(whole[-tail:])}"
+
+
+def in_line(text: str, *, limit: int = 2000) -> str:
+    """Return foreign text as a part of a sentence: printable, and without an end of a line.
+
+    A name or a key may hold anything, and a message is one line all the same.
+
+    Args:
+        text: What a file or a sender gave as a key, a path or a name.
+        limit: As for `printable`.
+    """
+    return _LAYOUT.sub(_escape, printable(text, limit=limit))
 
 
 def without_surrogates(text: str) -> str:

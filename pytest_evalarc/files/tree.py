@@ -16,7 +16,7 @@ from pathlib import Path
 from pytest_evalarc.errors import InfrastructureError, SubmissionError
 from pytest_evalarc.files.folder import CREATE, Folder
 from pytest_evalarc.files.manifest import Entry, EntryType, Manifest, changed, open_regular
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 
 _FICLONE = 0x40049409
 """The request to share blocks, of which Python has no name."""
@@ -96,7 +96,7 @@ def create_trees(trees: Mapping[Path, Mapping[str, bytes]]) -> None:
     with contextlib.ExitStack() as undo:
         drafts = {dest: _draft(dest, files, undo) for dest, files in trees.items()}
         for dest, draft in drafts.items():
-            with _as_infrastructure(printable(str(dest), limit=400)):
+            with _as_infrastructure(in_line(str(dest), limit=400)):
                 # A rename would take the place of an empty folder.
                 if os.path.lexists(dest):
                     raise FileExistsError(errno.EEXIST, "File exists")
@@ -129,7 +129,7 @@ def remove_tree(path: Path) -> None:
 def _draft(dest: Path, files: Mapping[str, bytes], undo: contextlib.ExitStack) -> Path:
     """Return a folder beside where it is to be, with its files, and have it undone."""
     missing = [folder for folder in dest.parents if not folder.exists()]
-    with _as_infrastructure(printable(str(dest), limit=400)):
+    with _as_infrastructure(in_line(str(dest), limit=400)):
         for folder in reversed(missing):
             folder.mkdir()
             undo.callback(_quietly, folder.rmdir)
@@ -217,7 +217,7 @@ class Destination:
     def _parent(self, path: str) -> Folder:
         """Open the folder that a path lies in, and make it first where it is missing."""
         parts = path.split("/")
-        if path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        if any(part in ("", ".", "..") for part in parts) or not _is_spelt(path):
             raise InfrastructureError(self._where(path), "is not a path inside the destination")
         parent = self.folder.descend(())
         with _as_infrastructure(self._where(path)):
@@ -229,7 +229,7 @@ class Destination:
         return parent
 
     def _where(self, path: str) -> str:
-        return printable(f"{self.folder.path}/{path}", limit=400)
+        return in_line(f"{self.folder.path}/{path}", limit=400)
 
 
 @contextlib.contextmanager
@@ -283,7 +283,7 @@ def _clear(parent: Folder, name: str) -> None:
 
 
 def _copy_file(source: Folder, entry: Entry, target: Destination, *, replace: bool) -> None:
-    where = printable(f"{source.path}/{entry.path}", limit=400)
+    where = in_line(f"{source.path}/{entry.path}", limit=400)
     try:
         descriptor = open_regular(source, entry)
     except OSError as error:
@@ -352,6 +352,14 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _is_spelt(path: str) -> bool:
+    """Whether a path can be one at all; what was sent or declared may be any text."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _name(path: str) -> str:

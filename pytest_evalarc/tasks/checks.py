@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.manifest import EntryType
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import MOST_SECONDS, Check
 from pytest_evalarc.tasks.checkfiles import CheckFiles
@@ -120,7 +120,7 @@ def _files(folder: Path, kind: CheckFiles, problems: Problems) -> dict[str, str]
                 problems.at_path(path, problem, "choose another name")
             files[name] = entry.path
             if flaw := kind.flaw(path.read_bytes()):
-                problem = printable(flaw.problem, limit=400)
+                problem = in_line(flaw.problem, limit=400)
                 problems.at_path(path, problem, flaw.hint, line=flaw.line)
     for twin, name in twins(files):
         if files[twin].casefold() != files[name].casefold():

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
 from pytest_evalarc.errors import nearest
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.tasks.problems import Problems
 from pytest_evalarc.tasks.toml import Key
@@ -184,7 +184,7 @@ def twins(values: Iterable[str]) -> Iterator[tuple[str, str]]:
 def described(value: object) -> str:
     """Return a TOML value as words of a sentence."""
     if isinstance(value, str):
-        return f'"{printable(value, limit=80)}"'
+        return f'"{in_line(value, limit=80)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (datetime.date, datetime.time)):

@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from pytest_evalarc.errors import SubmissionError, TaskError, TaskProblems, nearest
 from pytest_evalarc.files.manifest import is_cache, read_manifest
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.model.pack import PackInfo
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import (
@@ -320,7 +320,7 @@ def _hash_or_tell(
     try:
         return content_hash(folder, fixtures=fixtures, plugins=plugins, code=code)
     except SubmissionError as error:
-        problem = f"{printable(error.where, limit=400)} {error.problem}"
+        problem = f"{in_line(error.where, limit=400)} {error.problem}"
         problems.at_path(folder, problem, error.hint or "make it smaller")
         return ""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_evalarc.errors import nearest
 from pytest_evalarc.files.manifest import Entry, EntryType, Manifest
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.model.task import Edit, Mutant, Task
 from pytest_evalarc.tasks.fields import Table, described, twins
 from pytest_evalarc.tasks.keys import EDIT, MUTANT
@@ -226,14 +226,14 @@ class _Reader:
         elif self.reference is not None:
             merged = self.reference.merged
             for file in clashes(merged, manifest):
-                problem = f"has {printable(file)} where the reference has another kind of path"
+                problem = f"has {in_line(file)} where the reference has another kind of path"
                 self.table.tell("overlay", problem, "rename it")
             if all(_is_same(entry, merged.by_path.get(entry.path)) for entry in manifest.files):
                 self.table.tell("overlay", "leaves the reference as it is", "change its behaviour")
 
     def _tell_outside(self, table: Table, key: str, files: Sequence[str]) -> None:
         for file in outside(files, self.editable):
-            problem = f"changes {printable(file)}, which is outside `editable`"
+            problem = f"changes {in_line(file)}, which is outside `editable`"
             table.tell(key, problem, "stay inside, as a submission has to")
 
 

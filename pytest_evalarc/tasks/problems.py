@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_evalarc.errors import TaskError
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.tasks.toml import Key, TomlDocument
 
 
@@ -37,7 +37,7 @@ class Problems:
     def _label(self, key: Key) -> str:
         table = key if self._is_table(key) else key[:-1]
         name = "" if table == key else str(key[-1])
-        return printable(f"{_table_label(table)} {name}".strip(), limit=200)
+        return in_line(f"{_table_label(table)} {name}".strip(), limit=200)
 
     def _is_table(self, key: Key) -> bool:
         value: object = self._document.data
@@ -54,7 +54,7 @@ class Problems:
 def shown_path(path: Path, root: Path) -> str:
     """Return a path as messages name it: from the project root when it lies there."""
     inside = path.is_relative_to(root)
-    return printable((path.relative_to(root) if inside else path).as_posix(), limit=400)
+    return in_line((path.relative_to(root) if inside else path).as_posix(), limit=400)
 
 
 def _table_label(table: Key) -> str:

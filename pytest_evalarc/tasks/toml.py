@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pytest_evalarc.errors import TaskError
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 
 Key: TypeAlias = tuple[str | int, ...]
 """Where a value is: the names of its tables and its own, list places from 0."""
@@ -106,7 +106,7 @@ def _not_toml(error: ValueError, text: str, where: str) -> TaskError:
     said, _, place = str(error).partition(" (at ")
     found = re.match(r"line (\d+)", place)
     line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
-    return TaskError(f"{where}:{line}", f"is not TOML: {printable(said, limit=200)}", "mend it")
+    return TaskError(f"{where}:{line}", f"is not TOML: {in_line(said, limit=200)}", "mend it")
 
 
 def _lines(text: str) -> dict[Key, int]:

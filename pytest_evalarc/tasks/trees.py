@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_evalarc.errors import SubmissionError
 from pytest_evalarc.files.manifest import EntryType, Manifest, is_cache, read_manifest
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.tasks.names import path_twins
 from pytest_evalarc.tasks.problems import Problems
 
@@ -45,7 +45,7 @@ def read_tree(folder: Path, problems: Problems, *, caches: bool) -> Manifest:
         if (tool := _history(path.name)) is not None:
             problems.at_path(path, f"is a {tool} repository, which no task may hold", _HINT)
         elif entry.type is EntryType.SYMLINK:
-            target = printable(entry.target or "", limit=200)
+            target = in_line(entry.target or "", limit=200)
             problems.at_path(path, f"is a symbolic link to {target}", "put the file itself there")
         elif entry.type is EntryType.SPECIAL:
             problems.at_path(path, "is neither a file nor a folder", "remove it")
@@ -55,7 +55,7 @@ def read_tree(folder: Path, problems: Problems, *, caches: bool) -> Manifest:
         problems.at_path(folder / bundle, "is a git bundle, which no task may hold", _HINT)
     for twin, other in path_twins(manifest.by_path):
         hint = "rename one: some file systems cannot tell them apart"
-        problems.at_path(folder / other, f"collides with {printable(twin)}", hint)
+        problems.at_path(folder / other, f"collides with {in_line(twin)}", hint)
     return manifest
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_evalarc.errors import EvalArcError, SetupError, SubmissionError
 from pytest_evalarc.files.manifest import EntryType, Manifest, is_cache, read_manifest
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line
 from pytest_evalarc.files.tree import copy_tree
 from pytest_evalarc.model.plain import is_name
 from pytest_evalarc.model.task import Plugin
@@ -106,7 +106,7 @@ def copied_whole(source: Path, dest: Path) -> Manifest:
     for entry in manifest.entries:
         if entry.type not in (EntryType.FILE, EntryType.DIR):
             raise SetupError(
-                printable(str(source / entry.path), limit=400),
+                in_line(str(source / entry.path), limit=400),
                 "is a link or a special file, which no trial gets",
                 "a plugin holds regular files and folders alone",
             )
@@ -130,6 +130,6 @@ def _require_name(skill: str, plugin: str) -> None:
     if not is_name(skill):
         raise SetupError(
             f"plugin {plugin}",
-            f"holds a skill whose folder is no name: {printable(skill, limit=100)}",
+            f"holds a skill whose folder is no name: {in_line(skill, limit=100)}",
             "letters, digits, `-`, `_` and `+` make a name",
         )

@@ -11,6 +11,8 @@ from typing import Any
 CORPUS = Path(__file__).parents[2] / "evals" / "adversarial"
 SUBMISSIONS = ("python", "node", "rust")
 """Kinds whose attacks are submissions in that language; the others are agents in a session."""
+INERT = ".txt"
+"""Ends every name of an attack's files: a conftest.py would be loaded by whoever collects there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +66,7 @@ def attack(name: str) -> Attack:
     folder = CORPUS / name
     declared: dict[str, Any] = tomllib.loads((folder / "attack.toml").read_text("utf-8"))
     files = {
-        path.relative_to(folder / "files").as_posix(): path.read_text("utf-8")
-        for path in sorted((folder / "files").rglob("*"))
-        if path.is_file()
+        path.relative_to(folder / "files").as_posix().removesuffix(INERT): path.read_text("utf-8")
+        for path in sorted((folder / "files").rglob(f"*{INERT}"))
     }
     return Attack(name=name, files=files, **{"seen": {}, **declared})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.adversarial.corpus import CORPUS, SUBMISSIONS, attacks
+from tests.adversarial.corpus import CORPUS, INERT, SUBMISSIONS, attacks
 from tests.adversarial.submissions import FORMS
 
 FAMILIES = {
@@ -52,6 +52,8 @@ def test_what_no_harness_can_stop_is_a_family_of_its_own() -> None:
     assert all(not a.stoppable for a in attacks() if a.family == "in-process")
 
 
-def test_no_attack_is_taken_for_a_task() -> None:
-    """`pytest evals` would run what is there to be cheated by."""
-    assert list(CORPUS.rglob("task.toml")) == []
+def test_no_attack_is_taken_for_anything_else() -> None:
+    """`pytest evals` walks through here, and would load what is there to cheat it."""
+    files = [path for path in CORPUS.rglob("*") if path.is_file()]
+
+    assert {path.name for path in files if not path.name.endswith(INERT)} == {"attack.toml"}

@@ -163,6 +163,9 @@ def test_a_channel_cut_between_messages_leaves_nothing(source: Path, tmp_path: P
     [
         (["../outside", 0o644, 0, hashlib.sha256().hexdigest()], "not a path inside"),
         (["/outside", 0o644, 0, hashlib.sha256().hexdigest()], "not a path inside"),
+        (["nul\0", 0o644, 0, hashlib.sha256().hexdigest()], "not a path inside"),
+        (["\ud800", 0o644, 0, hashlib.sha256().hexdigest()], "not a path inside"),
+        (["nul\0", 0o755, 0, None], "not a path inside"),
         (["file", 0o644, -1, hashlib.sha256().hexdigest()], "which is nothing"),
         (["file", 0o644, 0, "no digest"], "which is nothing"),
         (["file", 0o644, 0], "which is nothing"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalarc.files.text import printable
+from pytest_evalarc.files.text import in_line, printable
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,12 @@ def test_a_cut_keeps_both_ends_and_says_how_much_is_gone(limit: int) -> None:
 def test_a_text_of_exactly_the_limit_is_whole() -> None:
     """An edge that drops nothing must not claim that it did."""
     assert printable("x" * 2000) == "x" * 2000
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\t", "\u2028", "\u2029", "\x85"])
+def test_a_part_of_a_sentence_ends_no_line(end: str) -> None:
+    """A key of a file or a path of a submission may hold any of them."""
+    shown = in_line(f"a{end}b")
+
+    assert shown == (f"a\\x{ord(end):02x}b" if ord(end) < 0x100 else f"a\\u{ord(end):04x}b")
+    assert shown.splitlines() == [shown]

@@ -164,7 +164,9 @@ def test_a_full_disk_is_ours_and_leaves_no_partial_file(
     assert not (tmp_path / "copy" / "src" / "app.py").exists()
 
 
-@pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "a//b", "", ".", "a/."])
+@pytest.mark.parametrize(
+    "path", ["../x", "/x", "a/../../x", "a//b", "", ".", "a/.", "\0", "a\0/b", "\ud800"]
+)
 def test_no_written_path_leads_outside(tmp_path: Path, path: str) -> None:
     """Names that come from a pack or a recording are checked like everyone else's."""
     with pytest.raises(InfrastructureError, match="is not a path inside the destination"):

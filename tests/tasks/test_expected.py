@@ -122,3 +122,15 @@ def test_front_matter_is_found_with_any_line_ends_and_a_mark(project: Project) -
     project.write("evals/plugins/guide/skills/use-store/SKILL.md", content)
 
     assert project.load().plugins[0].name == "guide"
+
+
+@pytest.mark.parametrize("value", ["false", "1", "1.5", '"guide"'])
+def test_plugins_that_are_no_list_are_told_once(project: Project, value: str) -> None:
+    """What such plugins would offer is not known, so nothing more is said of what is expected."""
+    text = project.read()
+    lines = [line for line in text.splitlines() if line.startswith("plugins = ")]
+    project.edit(lines[0], f"plugins = {value}")
+
+    (sentence,) = project.problems()
+
+    assert "plugins: must be a list of strings" in sentence

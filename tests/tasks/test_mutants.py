@@ -75,3 +75,15 @@ def test_an_empty_overlay_is_told(project: Project) -> None:
 
     where = f"{LABEL}:{project.line('overlay =')} [[mutants]] #2 overlay"
     assert sentence.startswith(f"{where}: evals/tasks/tiny/faults/slow holds no file")
+
+
+@pytest.mark.parametrize("value", ["false", "0", '""', "{}"])
+def test_edits_of_another_type_are_told_as_that_alone(project: Project, value: str) -> None:
+    """To say of what is no list that it is empty would send its author to add an edit."""
+    project.edit(
+        'edits = [{ file = "src/app.py", find = "disk", replace = "memory" }]', f"edits = {value}"
+    )
+
+    (sentence,) = project.problems()
+
+    assert "edits: must be a list of tables" in sentence
