@@ -21,7 +21,7 @@ _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)#\s]+)(#[^)\s]*)?(\))"
 _FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
-def goal(target: str, page: str) -> str:
+def goal(target: str, page: str) -> str | None:
     """Return where on the site a link leads.
 
     Args:
@@ -29,18 +29,21 @@ def goal(target: str, page: str) -> str:
         page: The page that it stands on, as the site has it.
 
     Returns:
-        A path from the root of the site; one that the site does not have is given as it is.
+        A path from the root of the site; None for what is in the repository alone.
     """
     in_repository = {path: source for source, path in OUTSIDE.items()}
     source = in_repository.get(page, f"docs/{page}")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-    return OUTSIDE.get(path) or ELSEWHERE.get(path) or path.removeprefix("docs/")
+    shown = OUTSIDE.get(path) or ELSEWHERE.get(path)
+    if shown is None and path.startswith("docs/") and posixpath.splitext(path)[1]:
+        return path.removeprefix("docs/")
+    return shown
 
 
 def relinked(markdown: str, page: str) -> str:
     """Return a page whose links lead to where the site has their goals.
 
-    A link to a folder, which a site cannot show, becomes the words that it had.
+    A link to a folder or to code, which the site does not show, becomes the words that it had.
     """
     folder = posixpath.dirname(page) or "."
 
@@ -49,7 +52,7 @@ def relinked(markdown: str, page: str) -> str:
         if "://" in target or target.startswith("mailto:"):
             return found[0]
         path = goal(target, page)
-        if not posixpath.splitext(path)[1]:
+        if path is None:
             return before.removeprefix("[").removesuffix("](")
         return f"{before}{posixpath.relpath(path, folder)}{anchor or ''}{after}"
 

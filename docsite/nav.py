@@ -42,4 +42,4 @@ def _sections(text: str) -> list[tuple[str, str]]:
 def _linked(text: str) -> list[dict[str, str]]:
     """Return each page that a list item begins with; a link to a part of a page is none."""
     found = re.findall(r"^- \[([^\]]+)\]\(([^)#\s]+\.md)\)", text, re.MULTILINE)
-    return [{title: goal(target, HOME)} for title, target in found]
+    return [{title: goal(target, HOME) or target} for title, target in found]

@@ -19,6 +19,7 @@ from docsite.links import relinked
         ("results.md", "[a](schemas)", "[a](reference/documents.md)"),
         ("packs.md", "[a](examples/own-pack/pack.py)", "[a](examples/own-pack/pack.py)"),
         ("readme.md", "see [the task](docs/examples/first-task).", "see the task."),
+        ("security.md", "[`a.py::b`](../tests/a.py)", "`a.py::b`"),
         ("index.md", "[a](https://example.org/b)", "[a](https://example.org/b)"),
         ("index.md", "[a](#below)", "[a](#below)"),
         ("readme.md", "![shot](docs/report.png)", "![shot](report.png)"),
