@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -263,3 +264,61 @@ def test_the_flood_of_the_benchmarks_really_flows() -> None:
     )
 
     assert json.loads(done.stdout)["stdout_bytes"] == size
+
+
+# Trust.
+
+ROWS = [
+    {"stoppable": True, "caught": True, "as_declared": True, "margin": 2, "wins_unprotected": True},
+    {"stoppable": True, "caught": True, "as_declared": True, "margin": 1, "wins_unprotected": True},
+    {"stoppable": False, "caught": False, "as_declared": True, "margin": 1},
+]
+FAULTS = {"injected": 7, "broken": [], "by_fault": {"EIO at write": 7}}
+FUZZED = {"seconds": 600.0, "rounds": 3, "examples": 12345, "findings": []}
+SUITE = '<testsuites><testsuite tests="40" failures="0" errors="0" skipped="2"/></testsuites>'
+
+
+@pytest.mark.parametrize(
+    ("changed", "came_through"),
+    [
+        ({}, [0, 0, 0, 0, 0]),
+        ({"attacks.json": {"rows": [ROWS[0] | {"caught": False}, *ROWS[1:]]}}, [1, 0, 0, 0, 0]),
+        (
+            {"attacks.json": {"rows": [*ROWS[:2], ROWS[2] | {"as_declared": False}]}},
+            [0, 1, 0, 0, 0],
+        ),
+        ({"faults.json": FAULTS | {"broken": [{"fault": "EIO at write"}]}}, [0, 0, 0, 1, 0]),
+        ({"fuzz.json": FUZZED | {"findings": ["seed 1"]}}, [0, 0, 0, 0, 1]),
+        ({"hazards.xml": SUITE.replace('failures="0"', 'failures="1"')}, [0, 0, 1, 0, 0]),
+    ],
+)
+def test_whatever_comes_through_is_told_and_ends_with_1(
+    changed: dict[str, Any],
+    came_through: list[int],
+    tmp_path: Path,
+    scripts: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each part what was tried and what came of it, on the page that promises it."""
+    documents = {
+        "attacks.json": {"rows": ROWS},
+        "hazards.xml": SUITE,
+        "faults.json": FAULTS,
+        "fuzz.json": FUZZED,
+        **changed,
+    }
+    for name, document in documents.items():
+        text = document if isinstance(document, str) else json.dumps(document)
+        (tmp_path / name).write_text(text, "utf-8")
+    page = tmp_path / "security.md"
+    page.write_text(f"a\n{scripts.trust.BEGIN}\nold\n{scripts.trust.END}\nb\n", "utf-8")
+    monkeypatch.setattr(scripts.trust, "PAGE", page)
+
+    status = scripts.trust.main(["--folder", str(tmp_path)])
+
+    told = rows(page.read_text("utf-8"))[2:]
+    assert [int(row[1].replace(",", "")) for row in told] == [2, 1, 38, 7, 12345]
+    assert [int(row[2]) for row in told] == came_through
+    assert status == int(any(came_through))
+    assert page.read_text("utf-8").startswith("a\n") and page.read_text("utf-8").endswith("\nb\n")
+    assert "old" not in page.read_text("utf-8")
