@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.isolation.host import Program, os_name
@@ -149,6 +147,8 @@ class EngineProgram:
 
     def remove_abandoned(self, *, is_podman: bool) -> None:
         """Remove containers of harness processes of this machine that are gone."""
+        import psutil
+
         ours = f"label={PLACE_LABEL}={place()}"
         listed = self._call("ps", "--all", "--quiet", "--no-trunc", "--filter", ours).stdout.split()
         for container in listed:

@@ -36,7 +36,7 @@ from pytest_evalarc.tasks.graded import Graded, graded_by_pack, read_graded
 from pytest_evalarc.tasks.keys import DEADLINES, KINDS, LIMITS, PACK, TASK
 from pytest_evalarc.tasks.names import is_pytest_mark, is_reserved
 from pytest_evalarc.tasks.problems import Problems, shown_path
-from pytest_evalarc.tasks.toml import TomlDocument, read_bounded, read_toml
+from pytest_evalarc.tasks.toml import MOST_PROMPT_BYTES, TomlDocument, read_bounded, read_toml
 from pytest_evalarc.tasks.trees import (
     normalised,
     relative_flaw,
@@ -229,7 +229,11 @@ def _read_prompt(top: Table, folder: Path, pack: PackInfo | None) -> str:
     if not flaw and not path.resolve().is_relative_to(folder.resolve()):
         flaw = "leads out of the task"
     try:
-        prompt = "" if flaw else read_bounded(path).decode("utf-8").replace("\r\n", "\n")
+        prompt = (
+            ""
+            if flaw
+            else read_bounded(path, most=MOST_PROMPT_BYTES).decode("utf-8").replace("\r\n", "\n")
+        )
     except UnicodeDecodeError:
         flaw, prompt = "cannot be read as UTF-8", ""
     except OSError as error:

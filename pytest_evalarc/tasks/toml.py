@@ -19,6 +19,8 @@ Key: TypeAlias = tuple[str | int, ...]
 
 MOST_BYTES = 1 << 20
 """Of a file that is written by hand."""
+MOST_PROMPT_BYTES = 16 << 20
+"""Of a prompt, which a program may have put together: far beyond what any model reads at once."""
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
 _STATEMENT = re.compile(
@@ -69,8 +71,12 @@ def read_toml(path: Path, *, where: str) -> TomlDocument:
     return TomlDocument(data, _lines(text))
 
 
-def read_bounded(path: Path) -> bytes:
-    """Return the content of a file that an author has written by hand.
+def read_bounded(path: Path, *, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file that an author has written.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have.
 
     Raises:
         OSError: It cannot be read, is no regular file, or is larger than any such file.
@@ -79,9 +85,9 @@ def read_bounded(path: Path) -> bytes:
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES:,} bytes")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
     return data
 
 

@@ -318,8 +318,9 @@ class Store(RuleBasedStateMachine):
         """Cut a finished result off at some byte, as a disk that failed may."""
         name = self.entry(number).folder
         if name in self.done:
-            path = self.result(self.entry(number))
-            path.write_bytes(self.done[name][: int(share * len(self.done[name]))])
+            # Without its last line end a document is as whole as with it.
+            whole = self.done[name].rstrip()
+            self.result(self.entry(number)).write_bytes(whole[: int(share * len(whole))])
             self.damaged.add(name)
 
     @rule()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ from tests.fuzz.forms import CORPUS, altered, damaged, fuzzed, refusing
 EVALS = Path(__file__).parents[2] / "evals"
 SHIPPED = [path.read_bytes() for path in sorted(EVALS.glob("tasks/*/task.toml"))]
 EVERY_KEY: dict[str, Any] = {
-    **tomli.loads(TASK),
+    **tomllib.loads(TASK),
     "version": "1.2.3",
     "tags": ["slow"],
     "fmt_check": True,

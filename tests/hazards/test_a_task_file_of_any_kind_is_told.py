@@ -56,7 +56,7 @@ def test_what_stands_in_place_of_a_task_file_is_a_failed_validation(
     [
         (os.mkfifo, "is no file of the task"),
         (lambda path: path.symlink_to("/dev/zero"), "is no file of the task"),
-        (sparse, "cannot be read: it is larger than 1,048,576 bytes"),
+        (sparse, "cannot be read: it is larger than 16,777,216 bytes"),
     ],
     ids=["pipe", "device", "terabyte"],
 )

@@ -134,12 +134,24 @@ def test_last_failed_does_not_select_what_an_agent_missed(
     assert len(again.words("evals/test_own.py")) == 2
 
 
+SLEEPER = """
+from shell import SCRIPTS, ShellClient
+
+def pytest_evalarc_clients():
+    script = "sleep 2\\n" + SCRIPTS["good"]
+    return {"sleeper": lambda: ShellClient(name="sleeper", script=script)}
+"""
+"""A client whose sessions are the slowest of all, on whatever machine."""
+
+
 @needs_bwrap
 @pytest.mark.slow
 def test_durations_show_a_trial_where_it_ran(project: Project, pytester: pytest.Pytester) -> None:
     """Whoever looks for the slow part finds the trial, and not the fixture it came through."""
+    project.write("evals/conftest.py", SLEEPER)
+
     session = project.inline(
-        *(pytester, "evals", "-q", "--evalarc-client=good", "-m", "evalarc_trial"),
+        *(pytester, "evals", "-q", "--evalarc-client=sleeper", "-m", "evalarc_trial"),
         *("--durations=2", "--durations-min=0"),
     )
 
