@@ -31,6 +31,7 @@ def test_a_name_on_the_page_is_there(name: str) -> None:
     found = importlib.import_module(f"pytest_evalarc.{floor}.{module}")
 
     for attribute in attributes:
+        assert hasattr(found, attribute)
         found = getattr(found, attribute)
 
 

@@ -16,25 +16,9 @@ from hypothesis import strategies as st
 from pytest_evalarc.files.strict import document_bytes
 from pytest_evalarc.grading.records import check_row, judge, signed
 from pytest_evalarc.isolation.command import Ended, Exit
-from pytest_evalarc.model.task import Check
 from tests.fuzz.forms import JSON, damaged, fuzzed
+from tests.grading.whole_run import CHECK, EXIT, NONCE, WHOLE
 
-NONCE = "0123456789abcdef"
-EXIT = Exit(reason=Ended.EXITED, status=0, stdout_bytes=400, stderr_bytes=10, wall_time_s=0.25)
-CHECK = Check(id="persists", dimensions=("durability",), deadline_s=5)
-WHOLE: tuple[dict[str, Any], ...] = (
-    {"kind": "ready"},
-    {"kind": "collected", "ids": ["test_it"]},
-    {
-        "kind": "outcome",
-        "id": "test_it",
-        "outcome": "passed",
-        "when": "call",
-        "answered": True,
-        "text": "",
-    },
-    {"kind": "end", "ran": 1, "exitstatus": 0, "changed": []},
-)
 FIELDS = st.fixed_dictionaries(
     {},
     optional={

@@ -79,8 +79,8 @@ def _quoted(text: str) -> str:
     return '"' + "".join(f"\\U{ord(letter):08x}" for letter in text) + '"'
 
 
-def load(project: Path, content: bytes) -> None:
-    """Load the task of a project under another task.toml."""
+def load(project: Path, content: bytes) -> list[str]:
+    """Load the task of a project under another task.toml, and return what is told of it."""
     folder = project / "evals/tasks/tiny"
     (folder / "task.toml").write_bytes(content)
     packs = {"durable-kv": _info}
@@ -92,10 +92,11 @@ def load(project: Path, content: bytes) -> None:
             raise
         for problem in found.problems:
             assert re.match(r"evals/(tasks|fixtures|plugins)", problem.where), str(problem)
-        return
+        return [str(problem) for problem in found.problems]
     assert all(is_name(name) for name in (task.name, *task.tags, *task.weights))
     assert all(is_name(check.id) for check in task.checks)
     prompt_warnings(task)
+    return []
 
 
 def _info() -> PackInfo:
@@ -107,7 +108,10 @@ def _info() -> PackInfo:
 @pytest.mark.parametrize("path", sorted((CORPUS / "tasks").iterdir()), ids=lambda path: path.stem)
 def test_what_failed_once_is_told(project: Path, path: Path) -> None:
     """Each of these files once ended validation with a traceback, or a sentence in two lines."""
-    load(project, path.read_bytes())
+    told = load(project, path.read_bytes())
+
+    assert told
+    assert len(told) == len(set(told))
 
 
 @fuzzed(60)

@@ -19,26 +19,9 @@ from pytest_evalarc.grading.records import (
     signed,
     step_row,
 )
-from pytest_evalarc.isolation.command import Ended, Exit
+from pytest_evalarc.isolation.command import Ended
 from pytest_evalarc.model.base import Cause
-from pytest_evalarc.model.task import Check
-
-NONCE = "0123456789abcdef"
-EXIT = Exit(reason=Ended.EXITED, status=0, stdout_bytes=400, stderr_bytes=10, wall_time_s=0.25)
-CHECK = Check(id="persists", dimensions=("durability",), deadline_s=5)
-
-READY = {"kind": "ready"}
-COLLECTED = {"kind": "collected", "ids": ["test_it"]}
-OUTCOME = {
-    "kind": "outcome",
-    "id": "test_it",
-    "outcome": "passed",
-    "when": "call",
-    "answered": True,
-    "text": "",
-}
-END = {"kind": "end", "ran": 1, "exitstatus": 0, "changed": []}
-WHOLE = (READY, COLLECTED, OUTCOME, END)
+from tests.grading.whole_run import CHECK, COLLECTED, END, EXIT, NONCE, OUTCOME, READY, WHOLE
 
 
 def channel(*records, nonce=NONCE):

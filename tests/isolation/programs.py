@@ -23,6 +23,15 @@ PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 SANDBOXES: dict[str, type[Bwrap | Local]] = {"bwrap": Bwrap, "local": Local}
 PYTHON = (str(base_python()), "-I", "-S", "-c")
 SEES_PYTHON = Policy(read=(python_home(),))
+WITHOUT_GROUPS = {
+    "memory_mib": "rlimit, each process",
+    "processes": None,
+    "cpus": None,
+    "tmp_mib": "tmpfs",
+    "output_mib": "supervisor",
+    "disk_mib": "rlimit, each file",
+}
+"""What enforces each limit where no control group can be written."""
 
 
 class Ran(NamedTuple):

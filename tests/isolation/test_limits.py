@@ -28,6 +28,7 @@ from pytest_evalarc.model.task import Limits
 from tests.isolation.programs import (
     SANDBOXES,
     SEES_PYTHON,
+    WITHOUT_GROUPS,
     Ran,
     becomes_true,
     living,
@@ -250,14 +251,7 @@ def test_processes_are_bounded_for_what_a_thread_in_a_group_starts(sandbox: str)
 
 def test_the_record_says_what_enforces_each_limit_without_groups(no_groups: None) -> None:
     """A limit that cannot be enforced is recorded, never assumed."""
-    assert enforced_by(bounded_tmp=True) == {
-        "memory_mib": "rlimit, each process",
-        "processes": None,
-        "cpus": None,
-        "tmp_mib": "tmpfs",
-        "output_mib": "supervisor",
-        "disk_mib": "rlimit, each file",
-    }
+    assert enforced_by(bounded_tmp=True) == WITHOUT_GROUPS
     assert Local().record(Limits()).limits_status == "partial"
 
 

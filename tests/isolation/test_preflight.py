@@ -13,10 +13,10 @@ from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.isolation.command import Names
 from pytest_evalarc.isolation.devices import DevicePool, Devices
 from pytest_evalarc.isolation.engine import Engine
-from pytest_evalarc.isolation.host import Program
 from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.isolation.preflight import BARRIERS, preflight
 from pytest_evalarc.model.isolation import PreflightDoc
+from tests.isolation.pretence import pretend, program
 from tests.needs import needs_bwrap, needs_podman
 
 pytestmark = pytest.mark.slow
@@ -42,14 +42,6 @@ esac
 
 def broken(proof: PreflightDoc) -> set[str]:
     return {barrier.name for barrier in proof.broken}
-
-
-def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> Bwrap:
-    path = folder / "bwrap"
-    path.write_text(script)
-    path.chmod(0o755)
-    monkeypatch.setattr(bwrap, "find_bwrap", lambda: Program(path=path, version="0.99.0"))
-    return Bwrap()
 
 
 @pytest.fixture
@@ -87,7 +79,7 @@ def test_a_sandbox_that_merely_runs_the_command_is_unmasked(
     empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_device: None
 ) -> None:
     """It has the right name, version and exit status, and protects nothing."""
-    sandbox = pretend(monkeypatch, tmp_path, MERELY_RUNS)
+    sandbox = pretend(monkeypatch, program(tmp_path, MERELY_RUNS))
 
     proof = preflight(sandbox, empty)
 
@@ -110,7 +102,7 @@ def test_a_sandbox_that_does_not_start_is_told_in_one_sentence(
     empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
 ) -> None:
     """Many machines have the program and forbid what it does."""
-    sandbox = pretend(monkeypatch, tmp_path, script)
+    sandbox = pretend(monkeypatch, program(tmp_path, script))
 
     with pytest.raises(InfrastructureError) as caught:
         preflight(sandbox, empty)

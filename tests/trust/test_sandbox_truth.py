@@ -23,6 +23,8 @@ from pytest_evalarc.isolation.host import Program, base_python, find_bwrap
 from pytest_evalarc.isolation.limits import enforced_by
 from pytest_evalarc.isolation.preflight import BARRIERS, preflight
 from pytest_evalarc.model.isolation import PreflightDoc
+from tests.isolation.pretence import pretend, program
+from tests.isolation.programs import WITHOUT_GROUPS
 from tests.needs import needs_bwrap, needs_srt
 from tests.plugin.project import Project, Session
 
@@ -104,24 +106,11 @@ def broken(proof: PreflightDoc) -> set[str]:
     return {barrier.name for barrier in proof.broken}
 
 
-def program(folder: Path, script: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "bwrap"
-    path.write_text(script)
-    path.chmod(0o755)
-    return path
-
-
 def leaky(folder: Path, edit: str) -> Path:
     real = find_bwrap()
     assert real is not None
     script = FILTER.format(python=base_python(), edit=edit, program=str(real.path))
     return program(folder, script)
-
-
-def pretend(monkeypatch: pytest.MonkeyPatch, path: Path) -> Bwrap:
-    monkeypatch.setattr(bwrap, "find_bwrap", lambda: Program(path=path, version="0.99.0"))
-    return Bwrap()
 
 
 @pytest.fixture
@@ -391,16 +380,6 @@ def test_where_user_namespaces_are_off_nothing_runs(machine: Machine) -> None:
 
 # Whole sessions by whom they are run.
 
-NO_GROUPS = {
-    "memory_mib": "rlimit, each process",
-    "processes": None,
-    "cpus": None,
-    "tmp_mib": "tmpfs",
-    "output_mib": "supervisor",
-    "disk_mib": "rlimit, each file",
-}
-
-
 @needs_bwrap
 def test_a_session_records_what_enforces_each_limit(machine: Machine) -> None:
     """Of control groups of either version, or of none, results say which it was."""
@@ -465,7 +444,7 @@ def test_an_ordinary_user_has_the_same_boundary_and_is_told_which_limits_are_par
     assert ended.ret == 0, ended.stdout + ended.stderr
     (result,) = nobodys.trial_results().values()
     assert (result["outcome"], result["isolation"]["mode"]) == ("succeeded", "enforced")
-    assert (result["sandbox"]["name"], result["sandbox"]["limits"]) == ("bwrap", NO_GROUPS)
+    assert (result["sandbox"]["name"], result["sandbox"]["limits"]) == ("bwrap", WITHOUT_GROUPS)
 
 
 @needs_bwrap
