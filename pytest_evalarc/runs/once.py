@@ -97,7 +97,9 @@ def _at_most_once(
                 write_model(path, lost(error))
             begun.unlink()
         raise
-    begun.unlink(missing_ok=True)
+    # The document is there and decides from now on, so a mark that cannot be removed harms nobody.
+    with contextlib.suppress(OSError):
+        begun.unlink()
     return document
 
 

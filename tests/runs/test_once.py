@@ -199,6 +199,21 @@ def test_a_document_that_was_written_is_never_replaced_by_a_lost_one(
     assert read_model(path, Cause) == MADE
 
 
+def test_a_mark_that_cannot_be_removed_keeps_no_document_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that turns read-only after the result was written has not lost it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", read_only_disk)
+        assert once(path, Cause, lambda: MADE, lost=lost) == MADE
+
+    assert once(path, Cause, never, lost=lost) == MADE
+
+
+def read_only_disk(*_: object, **__: object) -> None:
+    raise OSError(30, "Read-only file system")
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b'{"kind": "a b"}', b'{"kind": "a", "kind": "b"}', b"\xff", b"[]"]
 )
