@@ -9,6 +9,7 @@ import nox
 
 nox.options.sessions = ["check"]
 
+GUIDED = ("channel", "claude", "codex", "document", "gate", "listing", "own", "task")
 PYTEST_VERSIONS = {"8.1": "8.1.*", "8.4": "8.4.*", "9.0": "9.0.*", "newest": ""}
 
 
@@ -48,6 +49,14 @@ def matrix(session: nox.Session, version: str) -> None:
 def fuzz(session: nox.Session) -> None:
     """Fuzz for an hour, or `-- --minutes N`; docs/fuzzing.md tells what, and how to go on."""
     session.run(_program("python"), "tests/fuzz/campaign.py", *session.posargs)
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+def guided(session: nox.Session) -> None:
+    """Fuzz each reader for some minutes, led by coverage; arguments after `--` go to each."""
+    session.install("-e", ".[dev]", "atheris>=3")
+    for target in GUIDED:
+        session.run("python", "tests/fuzz/guided.py", target, *session.posargs)
 
 
 @nox.session(venv_backend="none")
