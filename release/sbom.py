@@ -1,19 +1,32 @@
 """`python -m release.sbom WHEEL FILE`: what comes along when the wheel is installed, as CycloneDX.
 
 It tells of an environment that holds the wheel and its locked run-time dependencies and nothing
-else, so names, versions and licences are those of the installed files.
+else, so names, versions and licences are those of the installed files. The agents and their
+sandbox are not among them: who asks for them gets them from npm, as locked, so they are told
+from there.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).parent.parent
+TOOLS = ROOT / "pytest_evalarc" / "tools" / "package-lock.json"
+MODULES = "node_modules/"
+HASHES = {"sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
+"""npm's names and CycloneDX's."""
 
 
 def empty_environment(folder: Path) -> Path:
@@ -36,15 +49,55 @@ def install_wheel(python: Path, wheel: Path) -> None:
 
 
 def write_sbom(python: Path, place: Path) -> None:
-    """Write what an environment holds; the same environment gives the same bytes.
+    """Write what an environment holds and what the tools are; the same of both, the same bytes.
 
     Args:
         python: The environment's interpreter.
         place: The JSON document, which is checked against its schema before it is written.
+
+    Raises:
+        ValueError: What the lock of the tools says gives no valid document.
     """
     argv = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible"]
-    argv += ["--output-format", "JSON", "--output-file", str(place), str(python)]
-    subprocess.run(argv, check=True, capture_output=True)
+    argv += ["--output-format", "JSON", "--output-file", "-", str(python)]
+    done = subprocess.run(argv, check=True, capture_output=True, encoding="utf-8")
+    document = json.loads(done.stdout)
+    document["components"] += tool_components(json.loads(TOOLS.read_text("utf-8")))
+    text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+    version = SchemaVersion.from_version(document["specVersion"])
+    if error := JsonStrictValidator(version).validate_str(text):
+        raise ValueError(f"{TOOLS.name} gives no valid SBOM: {error}")
+    place.write_text(text, "utf-8")
+
+
+def tool_components(lock: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the packages that a lock of npm pins, as components of CycloneDX.
+
+    Args:
+        lock: A `package-lock.json` of version 3.
+    """
+    for path, package in lock["packages"].items():
+        if not path:
+            continue
+        # The key names the folder; a package that is there under another name says its own.
+        name = package.get("name", path.rpartition(MODULES)[2])
+        # Its @ belongs to the version alone, and the slash divides the scope from the name.
+        purl = f"pkg:npm/{quote(name, safe='/')}@{package['version']}"
+        algorithm, _, digest = package["integrity"].partition("-")
+        yield {
+            "bom-ref": purl,
+            "type": "application",
+            "name": name,
+            "version": package["version"],
+            "purl": purl,
+            # Nothing of it comes with the wheel.
+            "scope": "optional",
+            "hashes": [{"alg": HASHES[algorithm], "content": base64.b64decode(digest).hex()}],
+            "licenses": [{"license": {"name": package["license"]}}],
+            "properties": [
+                {"name": "pytest-evalarc:installed-by", "value": "pytest-evalarc tools install"}
+            ],
+        }
 
 
 def main(arguments: Sequence[str]) -> int:

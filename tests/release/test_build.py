@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import json
 import os
@@ -20,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 import pytest_evalarc
 from release.build import ROOT, build
-from release.sbom import empty_environment, install_wheel, write_sbom
+from release.sbom import TOOLS, empty_environment, install_wheel, tool_components, write_sbom
 from tests.needs import needs, needs_bwrap
 
 pytestmark = [pytest.mark.slow, needs("git")]
@@ -202,8 +203,24 @@ def test_the_sbom_lists_what_the_wheel_brings(empty: Path, tmp_path: Path) -> No
     text = (tmp_path / "sbom.json").read_text("utf-8")
     listed = {canonicalize_name(part["name"]): part for part in json.loads(text)["components"]}
     brought = {canonicalize_name(found.name) for found in closure(PROJECT["dependencies"])}
-    assert set(listed) == {"pytest-evalarc", *brought}
+    tools = {found["name"] for found in tool_components(json.loads(TOOLS.read_text("utf-8")))}
+    assert set(listed) == {"pytest-evalarc", *brought, *tools}
     assert all(part["version"] and part["purl"] for part in listed.values())
     assert (tmp_path / "again.json").read_text("utf-8") == text
     assert str(empty.parents[1]) not in text
     assert str(Path(sys.prefix)) not in text
+
+
+def test_the_sbom_pins_the_agents_as_their_lock_does() -> None:
+    """They are the larger part of what runs, and come from another registry than the wheel."""
+    found = {part["purl"]: part for part in tool_components(json.loads(TOOLS.read_text("utf-8")))}
+
+    locked = json.loads(TOOLS.read_text("utf-8"))["packages"]["node_modules/@openai/codex"]
+    codex = found[f"pkg:npm/%40openai/codex@{locked['version']}"]
+    (hash_,) = codex["hashes"]
+    assert hash_["alg"] == "SHA-512"
+    assert base64.b64encode(bytes.fromhex(hash_["content"])).decode() in locked["integrity"]
+    assert codex["licenses"] == [{"license": {"name": "Apache-2.0"}}]
+    # One package of it for each machine, all of one name.
+    assert sum(part["name"] == "@openai/codex" for part in found.values()) > 1
+    assert all(part["scope"] == "optional" for part in found.values())
