@@ -32,7 +32,7 @@ def check(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run the tests alone; arguments after `--` go to pytest."""
-    session.run(_program("pytest"), "-n", "2", *session.posargs)
+    session.run(_program("pytest"), "-n", "2", "-rR", *session.posargs)
 
 
 @nox.session(venv_backend="venv", reuse_venv=True)
