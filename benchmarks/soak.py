@@ -43,16 +43,15 @@ GOOD = "value = 2\n"
 class Bars(NamedTuple):
     """What the processes of pytest may grow by, which a few trials tell less sharply."""
 
-    growth_mib: float
-    """Of a worker, which is to keep nothing of a trial that it has finished; of usual memory."""
     kept_kib: float
-    """Of the controller, for each trial: pytest keeps a report of every phase of every item."""
+    """Of memory, for each trial: pytest keeps a report of every phase of every item, in the worker
+    that ran it and in the controller, and those of one trial are some 30 KiB."""
     descriptors: float
 
 
 LONG_TRIALS = 100
-LONG = Bars(growth_mib=8, kept_kib=64, descriptors=2)
-SHORT = Bars(growth_mib=32, kept_kib=1024, descriptors=8)
+LONG = Bars(kept_kib=64, descriptors=2)
+SHORT = Bars(kept_kib=4096, descriptors=8)
 """Of fewer than `LONG_TRIALS`: every kind of trial is the first of its kind in a worker then."""
 
 
@@ -206,13 +205,13 @@ def _fields(status: str) -> Iterator[tuple[str, str]]:
 
 def known_figures(bars: Bars) -> dict[str, Known]:
     """Return what is measured, by a word for each."""
-    growth, kept, more = bars
+    kept, more = bars
     return {
         "controller": Known("soak, controller, peak memory", "MiB", at_most=128),
         "controller-growth": Known("  more for each trial, once warm", "KiB", at_most=kept),
         "adding-up": Known("  more when it adds up at the end", "MiB", at_most=32),
         "worker": Known("soak, largest worker, peak memory", "MiB", at_most=192),
-        "worker-growth": Known("  growth once warm, of medians", "MiB", at_most=growth),
+        "worker-growth": Known("  more for each of its trials, once warm", "KiB", at_most=kept),
         "most": Known("soak, open descriptors, most of a process", "count", at_most=128),
         "descriptors": Known("  more at the end than once warm, median", "count", at_most=more),
         "left": Known("soak, processes left", "count", at_most=0),
@@ -271,12 +270,14 @@ def _require_whole(results: Path, trials: int, *, said: bytes) -> None:
 def _memory(watched: Watched, known: dict[str, Known], trials: int) -> Iterator[Figure]:
     since = warm(trials)
 
-    def growth(pid: int) -> float:
+    def kept_kib(pid: int, ran: float) -> float:
         looks = [look for look in watched.of(pid, since) if look.finished < trials]
-        resident = [look.resident_bytes / MIB for look in looks]
-        # One look may meet a line of many MiB; what stays is in most of them.
+        resident = [look.resident_bytes / 1024 for look in looks]
+        # Many looks meet a line of many MiB; what stays is in the least of them.
         fifth = max(1, len(resident) // 5)
-        return statistics.median(resident[-fifth:]) - statistics.median(resident[:fifth])
+        grown = min(resident[-fifth:]) - min(resident[:fifth])
+        # Between the middles of the first and the last fifth lie four fifths of those trials.
+        return grown / (0.8 * ran)
 
     def at_the_end(pid: int) -> float:
         looks = watched.looks[pid]
@@ -288,15 +289,14 @@ def _memory(watched: Watched, known: dict[str, Known], trials: int) -> Iterator[
 
     note = f"from trial {since} to {trials}"
     yield known["controller"].of(peak(watched.controller))
-    grown = growth(watched.controller)
-    # Between the middles of the first and the last fifth lie four fifths of those trials.
-    yield known["controller-growth"].of(grown * 1024 / (0.8 * (trials - since)), note)
+    yield known["controller-growth"].of(kept_kib(watched.controller, trials - since), note)
     # What adds up is imported then, and all results are read.
     yield known["adding-up"].of(at_the_end(watched.controller))
     workers = watched.workers
     require(len(workers) == WORKERS, f"there were {len(workers)} workers, so one has died")
     yield known["worker"].of(max(peak(pid) for pid in workers))
-    yield known["worker-growth"].of(max(growth(pid) for pid in workers), note)
+    ran = (trials - since) / WORKERS
+    yield known["worker-growth"].of(max(kept_kib(pid, ran) for pid in workers), note)
 
 
 def _descriptors(watched: Watched, known: dict[str, Known], trials: int) -> Iterator[Figure]:

@@ -33,7 +33,7 @@ def test_a_missed_bar_fails() -> None:
         f"import sys; sys.path.insert(0, {str(SOAK.parent)!r}); import soak; "
         "grown = soak.known_figures(soak.LONG)['worker-growth']; "
         "soak.soak = lambda folder, trials: iter([grown.of(float(trials))]); "
-        "sys.exit(10 * soak.main(['--trials', '8']) + soak.main(['--trials', '9']))"
+        "sys.exit(10 * soak.main(['--trials', '64']) + soak.main(['--trials', '65']))"
     )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
