@@ -1,4 +1,4 @@
-"""Commands on the pages can be typed: each is parsed, and those of these pages are run."""
+"""Commands on the pages can be typed: each names options and commands that are there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import pytest
 
 from pytest_evalarc.cli.main import command_parsers, main
 from pytest_evalarc.plugin.options import OPTIONS
+from tests.shown import PAGES, ROOT, SHELL
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FLAGS = {option.flag for option in OPTIONS}
-SHELL = re.compile(r"^```(?:bash|console|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def calls(text: str) -> Iterator[list[str]]:

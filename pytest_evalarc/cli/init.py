@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +29,8 @@ LANGUAGES = ("python", "node", "rust")
 PACK_LANGUAGE = "pack"
 """The word for a task that needs no language: a pack that ships grades it."""
 FIRST_PACK = "durable-kv"
+PAGE = "report.html"
+"""In the commands that are printed, where the results are shown."""
 PROMPT_FILE = "TASK.md"
 """In a candidate's workspace, what it is asked."""
 
@@ -77,11 +81,13 @@ def init(
     check_name(name)
     folder = _absolute(tasks or Path(DEFAULT_TASKS))
     task = folder / name
+    known = installed()
     if pack is None:
-        trees = {task: _scaffold(language or LANGUAGES[0])}
+        toolchain = language or LANGUAGES[0]
+        trees = {task: _scaffold(toolchain)}
     else:
-        known = installed()
         candidates = _language_of(known, pack, pack_language)
+        toolchain = pack_info(known, pack).languages[candidates].toolchain
         trees = {task: {TASK_FILE: _pack_task(pack, pack_language).encode()}}
         if workspace is not None:
             trees[_workspace(workspace, folder)] = _starter(known, pack, candidates)
@@ -95,7 +101,8 @@ def init(
     if schema not in trees and not _is_current(schema / TASK_SCHEMA):
         where = shown_path(schema, Path.cwd())
         print(f"kept {where}, whose {TASK_SCHEMA} is of another version; removed, it is made anew")
-    for line in _next_steps(name, folder, None if workspace is None else _absolute(workspace)):
+    own_workspace = None if workspace is None else _absolute(workspace)
+    for line in (*_first_of_all(known, toolchain), *_next_steps(name, folder, own_workspace)):
         print(printable(line))
     return Status.DONE
 
@@ -198,22 +205,44 @@ def _starter(known: Registry, pack: str, language: str) -> Mapping[str, bytes]:
     return {**files, PROMPT_FILE: pack_info(known, pack).prompt.encode()}
 
 
+def _first_of_all(known: Registry, toolchain: str) -> Iterator[str]:
+    """Yield what this machine lacks for a new task, and the command that mends it."""
+    if toolchain not in known.toolchains.names:
+        return
+    missing = known.toolchains.get(toolchain).missing()
+    if missing is not None:
+        problem, _, remedy = missing.partition("; ")
+        yield f"run first, because {problem}:"
+        yield f"  {remedy or 'pytest-evalarc doctor'}"
+
+
 def _next_steps(name: str, tasks: Path, workspace: Path | None) -> Iterator[str]:
-    """Yield commands for the shell, each with what it answers."""
+    """Yield commands for the shell: one that leads to a report, then its parts one by one."""
     # With `=`, or pytest would take a folder of that name for its root.
     words = [f"--evalarc-task={name}"]
     current = Path.cwd()
     if tasks != (project_root(current) or current) / DEFAULT_TASKS:
         words.append(f"--evalarc-tasks={shown_path(tasks, current)}")
-    command = shlex.join(["pytest", *words])
-    yield "run next:"
-    yield f"  {command} --evalarc-check-tasks  # is the task valid?"
-    yield f"  {command} -k audit  # and can its checks be trusted?"
+    command = shlex.join([_pytest(current), *words])
     if workspace is None:
-        yield f"  {command}  # and does the ideal session succeed?"
+        yield "run next, to audit the checks and play the ideal session:"
+        yield f"  {command} --evalarc-html={PAGE}"
     else:
         folder = shlex.quote(f"--evalarc-submission={shown_path(workspace, current)}")
-        yield f"  {command} {folder}  # and what does the workspace score?"
+        yield "run next, to score the workspace:"
+        yield f"  {command} {folder} --evalarc-html={PAGE}"
+    yield "or ask one thing at a time:"
+    yield f"  {command} --evalarc-check-tasks  # is the task valid?"
+    yield f"  {command} -k audit  # and can its checks be trusted?"
+
+
+def _pytest(current: Path) -> str:
+    """Return the pytest that this package is installed with: by its name where PATH finds it."""
+    own = Path(sys.executable).with_name("pytest")
+    found = shutil.which("pytest")
+    if not own.is_file() or (found is not None and Path(found).samefile(own)):
+        return "pytest"
+    return shown_path(own, current)
 
 
 def _absolute(path: Path) -> Path:

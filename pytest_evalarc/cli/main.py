@@ -16,6 +16,8 @@ from pytest_evalarc.errors import EvalArcError
 from pytest_evalarc.files.text import printable
 from pytest_evalarc.model.across import ACROSS
 
+NO_COMMAND = "name a command: `init` makes a first task, and --help lists all"
+
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
@@ -76,10 +78,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog="pytest-evalarc", description=__doc__)
-    parser.set_defaults(refused=Status.NO)
+    parser = _Parser(
+        prog="pytest-evalarc",
+        description="What can be done with tasks and results without running pytest.",
+        epilog="Begin with `pytest-evalarc init`, which makes a first task and says what to run "
+        "next; `pytest-evalarc doctor` says what this machine lacks.",
+    )
+    parser.set_defaults(refused=Status.NO, run=lambda _: parser.error(NO_COMMAND))
     parser.add_argument("--version", action="version", version=f"pytest-evalarc {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
     benchmark = commands.add_parser(
         "benchmark",
         help="compute the documents of a folder again from what lies beside plan.json",
@@ -383,7 +390,12 @@ def _add_tools(commands: Commands) -> None:
 
 
 def _add_doctor(commands: Commands) -> None:
-    doctor = commands.add_parser("doctor", help="say what this machine has, and what it lacks")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what this machine has, and what it lacks",
+        epilog="Status: 0 when trials with the embedded clients run on this machine, 1 when they "
+        "do not, 4 when it is wrongly called.",
+    )
     doctor.add_argument("--json", action="store_true", help="print one JSON document")
     doctor.set_defaults(run=_doctor, refused=Status.REFUSED)
 

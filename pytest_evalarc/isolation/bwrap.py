@@ -43,8 +43,8 @@ class Bwrap(HostPrograms):
     private_tmp = Path("/tmp")
     """Inside, a memory file system of its own."""
     remedy = (
-        "allow unprivileged user namespaces, run where they work, or trust the submission "
-        "with --evalarc-trust-local"
+        "allow unprivileged user namespaces as `pytest-evalarc doctor` says, or trust the "
+        "submission with --evalarc-trust-local"
     )
 
     @property

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_evalarc.errors import InfrastructureError
 from pytest_evalarc.files.manifest import read_manifest
@@ -378,25 +378,42 @@ def missing() -> str | None:
     lacks = list(_lacking())
     if not lacks:
         return None
-    packages = sorted(package for _, package in lacks if package)
-    tools = f"apt-get install {' '.join(packages)}" if packages else ""
-    own = f"run `{toolset.INSTALL}`" if any(not package for _, package in lacks) else ""
-    return f"{', '.join(lack for lack, _ in lacks)}; {' and '.join(filter(None, (tools, own)))}"
+    return f"{', '.join(lack.what for lack in lacks)}; {' && '.join(_mending(lacks))}"
 
 
-def _lacking() -> Iterator[tuple[str, str]]:
-    """Yield what is lacking, each with the package of the system that brings it."""
+class _Lack(NamedTuple):
+    """What is lacking, with the package that brings it; without any, our own tools bring it."""
+
+    what: str
+    apt: str = ""
+    pip: str = ""
+
+
+def _lacking() -> Iterator[_Lack]:
     if (problem := toolset.missing("srt")) is not None:
-        yield problem.partition("; ")[0], ""
+        yield _Lack(problem.partition("; ")[0])
     elif _helper(toolset.require("srt")) is None:
-        yield "srt has no program that filters system calls on this machine", ""
+        yield _Lack("srt has no program that filters system calls on this machine")
     if find_node(MINIMUM_NODE) is None:
-        yield f"no Node of version {MINIMUM_NODE} or newer (or pip install {WHEEL})", "nodejs"
+        # That of a system is often older.
+        yield _Lack(f"no Node of version {MINIMUM_NODE} or newer", pip=WHEEL)
     if find_bwrap() is None:
-        yield "no usable bubblewrap", "bubblewrap"
+        yield _Lack("no usable bubblewrap", apt="bubblewrap")
     for program, package in _PACKAGES.items():
         if shutil.which(program) is None:
-            yield f"no {program}", package
+            yield _Lack(f"no {program}", apt=package)
+
+
+def _mending(lacks: Sequence[_Lack]) -> Iterator[str]:
+    """Yield the commands that bring all of it, in the order in which they work."""
+    for installer, packages in (
+        ("apt-get", sorted(lack.apt for lack in lacks if lack.apt)),
+        ("pip", sorted(lack.pip for lack in lacks if lack.pip)),
+    ):
+        if packages:
+            yield f"{installer} install {' '.join(packages)}"
+    if any(not lack.apt and not lack.pip for lack in lacks):
+        yield toolset.INSTALL
 
 
 def _helper(srt: toolset.Tool) -> Path | None:

@@ -86,7 +86,10 @@ def _tasks_folder(config: pytest.Config) -> Path | None:
         if options.on_command_line(name) is not None or (name == "tasks" and options.text(name)):
             raise pytest.UsageError(
                 f"--evalarc-{name}: there is no folder of tasks at {folder}; "
-                + (_misread(config) or "make it, or name another with --evalarc-tasks")
+                + (
+                    _misread(config)
+                    or "`pytest-evalarc init` makes one; or name another with --evalarc-tasks"
+                )
             )
     return None
 

@@ -43,6 +43,20 @@ def test_benchmark_computes_the_document_again(
     assert capsys.readouterr().out == f"{folder / 'benchmark.json'}\n" * 2
 
 
+def test_a_call_without_a_command_says_which_makes_a_first_task(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is what somebody types who has just installed the package."""
+    with pytest.raises(SystemExit) as ended:
+        main([])
+
+    assert ended.value.code == Status.REFUSED
+    assert capsys.readouterr().err == (
+        "usage: pytest-evalarc [-h] [--version] COMMAND ...\n"
+        "pytest-evalarc: name a command: `init` makes a first task, and --help lists all\n"
+    )
+
+
 def tear(folder: Path) -> None:
     next(folder.glob("*/result.json")).write_bytes(b'{"schema_version": "1.0"')
 

@@ -358,14 +358,17 @@ class TestTheHost:
         """It says what to install, and staging says the same."""
         monkeypatch.setenv("PATH", str(tmp_path))
 
-        assert Rust().missing().startswith("cargo is not on PATH; install Rust")
+        assert Rust().missing() == "cargo is not on PATH; apt-get install cargo"
         with pytest.raises(SetupError, match="cargo is not on PATH"):
             Rust().stage(tmp_path / "tools")
 
     @pytest.mark.parametrize(
         ("programs", "said"),
         [
-            ({"rustup": "echo error: no default toolchain >&2\nexit 1"}, "no default toolchain"),
+            (
+                {"rustup": "echo error: no default toolchain >&2\nexit 1"},
+                "no default toolchain; rustup default",
+            ),
             ({"rustup": "echo FOLDER/own/cargo"}, "no rustc beside FOLDER/own/cargo"),
             ({"cargo": ""}, "no rustc beside FOLDER/bin/cargo"),
             ({"cargo": "", "rustc": "echo no libLLVM >&2; exit 127"}, "no libLLVM"),

