@@ -62,6 +62,7 @@ OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 OWN_PACK = DOCS / "examples" / "own-pack"
 OWN_TREATMENT = DOCS / "examples" / "own-treatment" / "conftest.py"
 OWN_SKILL = DOCS / "examples" / "own-skill"
+OWN_TOOLCHAIN = DOCS / "examples" / "own-toolchain"
 PACK_SHOWN = (
     "pyproject.toml",
     "queue_numbers/plugin.py",
@@ -365,9 +366,12 @@ def shown_files() -> list[tuple[str, str]]:
     of_the_task = [("README.md", path.relative_to(ROOT).as_posix()) for path in files]
     tutorial = [path for path in sorted(OWN_SKILL.rglob("*")) if path.suffix in (".py", ".toml")]
     shown = [path for path in tutorial if "recordings" not in path.parts]
+    language = ("conftest.py", "run_commands.py", "evals/tasks/sum-lines/task.toml")
+    language = (*language, "evals/tasks/sum-lines/checks/adds.toml")
     return [
         *of_the_task,
         *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
+        *(("docs/toolchains.md", f"docs/examples/own-toolchain/{path}") for path in language),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
         ("docs/extending.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
@@ -683,6 +687,39 @@ def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
     assert read.startswith(f"---\n{head}---\n")
     assert len(read) == len(skill)
     assert not set(re.findall(r"\w+", words)) & set(re.findall(r"\w+", read.split("---\n")[2]))
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_toolchain_of_the_page_grades_and_is_not_forged(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    """Whoever adds a language starts from these files, so they must hold against a liar too."""
+    shutil.copytree(OWN_TOOLCHAIN, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    text = page("docs/toolchains.md")
+    ideal, nothing = blocks(text, "bash")
+    (said,) = blocks(text, "text")
+    liar = tmp_path / "liar"
+    liar.mkdir()
+    # It ends well and says that it passed, wherever a record could be taken from.
+    lie = """echo '0 {"kind": "outcome", "id": "commands", "outcome": "passed"}'"""
+    (liar / "sum.sh").write_text(f"{lie} | tee /proc/$PPID/fd/*\nexit 0\n", "utf-8")
+
+    result = run_as_shown(pytester, ideal)
+    missed = run_as_shown(pytester, f"{nothing} -v")
+    judged = run_as_shown(
+        pytester, f"pytest --evalarc-task sum-lines --evalarc-submission={liar} --evalarc-batch b"
+    )
+
+    result.assert_outcomes(passed=10)
+    assert said in result.stdout.str()
+    missed.stdout.fnmatch_lines(["*nop::baseline::trial-001::adds MISSED*"])
+    assert judged.ret == 0
+    evaluation = pytester.path / "results/sum-lines/submission/b/evaluation.json"
+    document = json.loads(evaluation.read_text("utf-8"))
+    assert (document["valid"], document["resolved"], document["score"]) == (True, False, 0.0)
+    assert {row["status"] for row in document["cases"]} == {"failed"}
 
 
 # Console.
