@@ -18,6 +18,7 @@ import pytest
 from pytest_evalarc import hookspecs
 from pytest_evalarc.cli.main import main
 from pytest_evalarc.cli.status import Status
+from pytest_evalarc.counting.benchmark import count
 from pytest_evalarc.counting.outcome import CauseKind
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import dumps
@@ -51,6 +52,7 @@ from pytest_evalarc.runs.session import session_env
 from pytest_evalarc.tasks.checkfiles import python_flaw
 from pytest_evalarc.tasks.fields import Table
 from pytest_evalarc.tasks.load import load_task
+from tests.counting.test_benchmark import make_plan, make_results
 from tests.documents import evaluation
 from tests.needs import needs_bwrap
 
@@ -720,6 +722,76 @@ def test_the_toolchain_of_the_page_grades_and_is_not_forged(
     document = json.loads(evaluation.read_text("utf-8"))
     assert (document["valid"], document["resolved"], document["score"]) == (True, False, 0.0)
     assert {row["status"] for row in document["cases"]} == {"failed"}
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_mutants_of_the_page_are_noticed(pytester: pytest.Pytester) -> None:
+    """A fault that is copied from the page must be one that the audit can try."""
+    text = page("docs/mutants.md")
+    edit, overlay = blocks(text, "toml")
+    (source,) = blocks(text, "python")
+    (commands,) = blocks(text, "bash")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    task = pytester.path / "evals/tasks/ticket-labels"
+    (task / "mutants/number-cut").mkdir(parents=True)
+    (task / "mutants/number-cut/labels.py").write_text(source, "utf-8")
+    whole = (task / "task.toml").read_text("utf-8")
+    assert edit in whole
+    (task / "task.toml").write_text(f"{whole}\n{overlay}", "utf-8")
+
+    all_of_them, one = (run_as_shown(pytester, command) for command in commands.splitlines())
+
+    all_of_them.assert_outcomes(passed=6, deselected=10)
+    all_of_them.stdout.fnmatch_lines(["*mutation score 1.00 (3 of 3 detected), weakest margin 1"])
+    one.assert_outcomes(passed=1, deselected=15)
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_commands_of_the_page_on_new_tasks_work_in_their_order(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page says what oracle and nop come to, and begins with no task at all."""
+    text = page("docs/new-task.md")
+    made, tried, played = blocks(text, "bash")
+    pytester.makeini("[pytest]\n")
+
+    for number, command in enumerate(made.splitlines()):
+        program, *arguments = shlex.split(command, comments=True)
+        assert (program, arguments[:2]) == ("pytest-evalarc", ["init", "my-task"])
+        assert main([*arguments, "--tasks", f"tried-{number}"]) == 0
+    assert main(["init", "my-task"]) == 0
+    valid, audited = (
+        run_as_shown(pytester, command.partition("#")[0]) for command in tried.splitlines()
+    )
+    result = run_as_shown(pytester, played)
+
+    valid.assert_outcomes(passed=1)
+    audited.assert_outcomes(passed=5, deselected=5)
+    # The table's further columns are of the machine that ran it.
+    told = [line for shown in blocks(text, "text") for line in shown.splitlines()]
+    assert [line for line in told if f"\n{line}" in result.stdout.str()] == told
+
+
+def test_the_trials_of_the_page_on_counting_are_counted_as_it_says() -> None:
+    """Who checks the example by hand must come to the number that the code comes to."""
+    text = section(page("docs/explanation/counting.md"), "## From trials to a rate")
+    cells = re.findall(r"^\| ([a-z, ]+) \| (\d+) \| (yes|no)\b", text, re.MULTILINE)
+    ended = [
+        Outcome(re.sub("[, ]+", "_", name)) for name, number, _ in cells for _ in range(int(number))
+    ]
+    plan = make_plan(len(ended))
+    counted = count(plan, make_results(plan, without=ended, with_=ended))
+
+    found = counted.configurations["without-symposium"]
+    inside = sum(int(number) for _, number, is_in in cells if is_in == "yes")
+    assert (len(ended), found.eligible, inside, found.succeeded) == (10, 6, 6, 4)
+    assert found.success_rate is not None
+    assert f"the rate is {found.success_rate:.2f}" in text
+    assert found.ci95 is not None
+    assert f"goes from {found.ci95.low:.2f} to {found.ci95.high:.2f}" in text
 
 
 # Console.
