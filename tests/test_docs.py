@@ -16,7 +16,7 @@ from typing import get_args
 import pytest
 
 from pytest_evalarc import hookspecs
-from pytest_evalarc.cli.main import main
+from pytest_evalarc.cli.main import command_parsers, main
 from pytest_evalarc.cli.status import Status
 from pytest_evalarc.counting.benchmark import count
 from pytest_evalarc.counting.outcome import CauseKind
@@ -809,6 +809,13 @@ def test_the_page_on_the_console_lists_every_status() -> None:
     table = re.findall(r"^\| (\d+) \|", page("docs/console.md"), re.MULTILINE)
 
     assert [int(number) for number in table] == list(Status)
+
+
+def test_the_page_on_the_console_lists_every_command() -> None:
+    """A command that no page names is found by nobody."""
+    listed = table(page("docs/console.md"), "command | what it does | told in")
+
+    assert sorted(cells[0].strip("`") for cells in listed) == sorted(command_parsers())
 
 
 def test_trajectories_and_comparisons_are_made_as_the_page_shows(
