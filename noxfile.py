@@ -100,6 +100,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def pictures(session: nox.Session) -> None:
+    """Make the pictures of the pages again from real runs; look at them before they are kept."""
+    session.run(_program("python"), "-m", "docsite.pictures")
+
+
+@nox.session(venv_backend="none")
 def faults(session: nox.Session) -> None:
     """Inject a fault at every system call of a session; arguments after `--` go to it."""
     wanted = session.posargs or ["--json", "faults.json"]

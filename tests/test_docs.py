@@ -16,8 +16,9 @@ from typing import get_args
 import pytest
 
 from pytest_evalarc import hookspecs
-from pytest_evalarc.cli.main import main
+from pytest_evalarc.cli.main import command_parsers, main
 from pytest_evalarc.cli.status import Status
+from pytest_evalarc.counting.benchmark import count
 from pytest_evalarc.counting.outcome import CauseKind
 from pytest_evalarc.files.atomic import write_model
 from pytest_evalarc.files.strict import dumps
@@ -51,6 +52,7 @@ from pytest_evalarc.runs.session import session_env
 from pytest_evalarc.tasks.checkfiles import python_flaw
 from pytest_evalarc.tasks.fields import Table
 from pytest_evalarc.tasks.load import load_task
+from tests.counting.test_benchmark import make_plan, make_results
 from tests.documents import evaluation
 from tests.needs import needs_bwrap
 
@@ -62,6 +64,7 @@ OWN_CLIENT = DOCS / "examples" / "own-client" / "conftest.py"
 OWN_PACK = DOCS / "examples" / "own-pack"
 OWN_TREATMENT = DOCS / "examples" / "own-treatment" / "conftest.py"
 OWN_SKILL = DOCS / "examples" / "own-skill"
+OWN_TOOLCHAIN = DOCS / "examples" / "own-toolchain"
 PACK_SHOWN = (
     "pyproject.toml",
     "queue_numbers/plugin.py",
@@ -365,9 +368,12 @@ def shown_files() -> list[tuple[str, str]]:
     of_the_task = [("README.md", path.relative_to(ROOT).as_posix()) for path in files]
     tutorial = [path for path in sorted(OWN_SKILL.rglob("*")) if path.suffix in (".py", ".toml")]
     shown = [path for path in tutorial if "recordings" not in path.parts]
+    language = ("conftest.py", "run_commands.py", "evals/tasks/sum-lines/task.toml")
+    language = (*language, "evals/tasks/sum-lines/checks/adds.toml")
     return [
         *of_the_task,
         *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
+        *(("docs/toolchains.md", f"docs/examples/own-toolchain/{path}") for path in language),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
         ("docs/extending.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
@@ -685,6 +691,109 @@ def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
     assert not set(re.findall(r"\w+", words)) & set(re.findall(r"\w+", read.split("---\n")[2]))
 
 
+@pytest.mark.slow
+@needs_bwrap
+def test_the_toolchain_of_the_page_grades_and_is_not_forged(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    """Whoever adds a language starts from these files, so they must hold against a liar too."""
+    shutil.copytree(OWN_TOOLCHAIN, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    text = page("docs/toolchains.md")
+    ideal, nothing = blocks(text, "bash")
+    (said,) = blocks(text, "text")
+    liar = tmp_path / "liar"
+    liar.mkdir()
+    # It ends well and says that it passed, wherever a record could be taken from.
+    lie = """echo '0 {"kind": "outcome", "id": "commands", "outcome": "passed"}'"""
+    (liar / "sum.sh").write_text(f"{lie} | tee /proc/$PPID/fd/*\nexit 0\n", "utf-8")
+
+    result = run_as_shown(pytester, ideal)
+    missed = run_as_shown(pytester, f"{nothing} -v")
+    judged = run_as_shown(
+        pytester, f"pytest --evalarc-task sum-lines --evalarc-submission={liar} --evalarc-batch b"
+    )
+
+    result.assert_outcomes(passed=10)
+    assert said in result.stdout.str()
+    missed.stdout.fnmatch_lines(["*nop::baseline::trial-001::adds MISSED*"])
+    assert judged.ret == 0
+    evaluation = pytester.path / "results/sum-lines/submission/b/evaluation.json"
+    document = json.loads(evaluation.read_text("utf-8"))
+    assert (document["valid"], document["resolved"], document["score"]) == (True, False, 0.0)
+    assert {row["status"] for row in document["cases"]} == {"failed"}
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_mutants_of_the_page_are_noticed(pytester: pytest.Pytester) -> None:
+    """A fault that is copied from the page must be one that the audit can try."""
+    text = page("docs/mutants.md")
+    edit, overlay = blocks(text, "toml")
+    (source,) = blocks(text, "python")
+    (commands,) = blocks(text, "bash")
+    shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
+    pytester.makeini("[pytest]\n")
+    task = pytester.path / "evals/tasks/ticket-labels"
+    (task / "mutants/number-cut").mkdir(parents=True)
+    (task / "mutants/number-cut/labels.py").write_text(source, "utf-8")
+    whole = (task / "task.toml").read_text("utf-8")
+    assert edit in whole
+    (task / "task.toml").write_text(f"{whole}\n{overlay}", "utf-8")
+
+    all_of_them, one = (run_as_shown(pytester, command) for command in commands.splitlines())
+
+    all_of_them.assert_outcomes(passed=6, deselected=10)
+    all_of_them.stdout.fnmatch_lines(["*mutation score 1.00 (3 of 3 detected), weakest margin 1"])
+    one.assert_outcomes(passed=1, deselected=15)
+
+
+@pytest.mark.slow
+@needs_bwrap
+def test_the_commands_of_the_page_on_new_tasks_work_in_their_order(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page says what oracle and nop come to, and begins with no task at all."""
+    text = page("docs/new-task.md")
+    made, tried, played = blocks(text, "bash")
+    pytester.makeini("[pytest]\n")
+
+    for number, command in enumerate(made.splitlines()):
+        program, *arguments = shlex.split(command, comments=True)
+        assert (program, arguments[:2]) == ("pytest-evalarc", ["init", "my-task"])
+        assert main([*arguments, "--tasks", f"tried-{number}"]) == 0
+    assert main(["init", "my-task"]) == 0
+    valid, audited = (
+        run_as_shown(pytester, command.partition("#")[0]) for command in tried.splitlines()
+    )
+    result = run_as_shown(pytester, played)
+
+    valid.assert_outcomes(passed=1)
+    audited.assert_outcomes(passed=5, deselected=5)
+    # The table's further columns are of the machine that ran it.
+    told = [line for shown in blocks(text, "text") for line in shown.splitlines()]
+    assert [line for line in told if f"\n{line}" in result.stdout.str()] == told
+
+
+def test_the_trials_of_the_page_on_counting_are_counted_as_it_says() -> None:
+    """Who checks the example by hand must come to the number that the code comes to."""
+    text = section(page("docs/explanation/counting.md"), "## From trials to a rate")
+    cells = re.findall(r"^\| ([a-z, ]+) \| (\d+) \| (yes|no)\b", text, re.MULTILINE)
+    ended = [
+        Outcome(re.sub("[, ]+", "_", name)) for name, number, _ in cells for _ in range(int(number))
+    ]
+    plan = make_plan(len(ended))
+    counted = count(plan, make_results(plan, without=ended, with_=ended))
+
+    found = counted.configurations["without-symposium"]
+    inside = sum(int(number) for _, number, is_in in cells if is_in == "yes")
+    assert (len(ended), found.eligible, inside, found.succeeded) == (10, 6, 6, 4)
+    assert found.success_rate is not None
+    assert f"the rate is {found.success_rate:.2f}" in text
+    assert found.ci95 is not None
+    assert f"goes from {found.ci95.low:.2f} to {found.ci95.high:.2f}" in text
+
+
 # Console.
 
 
@@ -700,6 +809,13 @@ def test_the_page_on_the_console_lists_every_status() -> None:
     table = re.findall(r"^\| (\d+) \|", page("docs/console.md"), re.MULTILINE)
 
     assert [int(number) for number in table] == list(Status)
+
+
+def test_the_page_on_the_console_lists_every_command() -> None:
+    """A command that no page names is found by nobody."""
+    listed = table(page("docs/console.md"), "command | what it does | told in")
+
+    assert sorted(cells[0].strip("`") for cells in listed) == sorted(command_parsers())
 
 
 def test_trajectories_and_comparisons_are_made_as_the_page_shows(

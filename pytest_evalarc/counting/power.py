@@ -57,10 +57,11 @@ def smallest_difference(trials: int) -> float | None:
 
 def power_sentence(trials: int) -> str:
     """Return what a plan can show, for a person, in one line."""
-    each = f"{trials} trial{'' if trials == 1 else 's'} for each configuration"
+    each = f"{trials} trial{'s' if trials > 1 else ''} for each configuration"
     difference = smallest_difference(trials)
     if difference is None:
-        return f"{each} are too few to tell a difference; plan at least {LEAST_TRIALS}"
+        are = "are" if trials > 1 else "is"
+        return f"{each} {are} too few to tell a difference; plan at least {LEAST_TRIALS}"
     return (
         f"{each} are likely to show a difference of success rates of {difference:.2f} or more, "
         "and not a smaller one (power 0.8, level 0.05)"

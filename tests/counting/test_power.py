@@ -71,7 +71,7 @@ def test_so_few_trials_show_nothing() -> None:
 def test_a_plan_is_told_in_one_line() -> None:
     """Before money is spent, not after."""
     assert power_sentence(1) == (
-        "1 trial for each configuration are too few to tell a difference; plan at least 5"
+        "1 trial for each configuration is too few to tell a difference; plan at least 5"
     )
     assert power_sentence(10) == (
         "10 trials for each configuration are likely to show a difference of success rates of "

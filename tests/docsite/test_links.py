@@ -22,7 +22,7 @@ from docsite.links import relinked
         ("security.md", "[`a.py::b`](../tests/a.py)", "`a.py::b`"),
         ("index.md", "[a](https://example.org/b)", "[a](https://example.org/b)"),
         ("index.md", "[a](#below)", "[a](#below)"),
-        ("readme.md", "![shot](docs/report.png)", "![shot](report.png)"),
+        ("readme.md", "![shot](docs/pictures/report.png)", "![shot](pictures/report.png)"),
     ],
 )
 def test_a_link_leads_to_where_the_site_has_its_goal(

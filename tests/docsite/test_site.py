@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from docsite.links import OUTSIDE
-from docsite.nav import groups
+from docsite.nav import Nav, groups
 from docsite.reference import PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +25,14 @@ def test_groups_are_the_headings_of_the_index() -> None:
     index = (
         "# P\n\n- [Not in a group](a.md)\n\n## Reference\n\n- [B](b.md): what it tells.\n"
         "- [A part](../README.md#part), which is no page.\n\n## Empty\n\nWords.\n\n"
+        "## How-to\n\n- [D](d.md)\n\n### Write\n\n- [E](e.md)\n\n### Run\n\n- [F](f.md)\n\n"
         "## For contributors\n\n- [C](../CONTRIBUTING.md)\n"
     )
 
     assert groups(index, generated={"Every option": "reference/options.md"}) == [
         {"Home": "index.md"},
         {"Reference": [{"B": "b.md"}, {"Every option": "reference/options.md"}]},
+        {"How-to": [{"D": "d.md"}, {"Write": [{"E": "e.md"}]}, {"Run": [{"F": "f.md"}]}]},
         {"For contributors": [{"C": "contributing.md"}]},
     ]
 
@@ -37,7 +40,7 @@ def test_groups_are_the_headings_of_the_index() -> None:
 def test_every_page_stands_in_one_of_the_four_shelves() -> None:
     """A reader who wants to learn, to do, to look up or to understand goes to one of them."""
     nav = groups((DOCS / "index.md").read_text("utf-8"), generated=GENERATED)
-    pages = [path for entry in nav for found in entry.values() for path in _paths(found)]
+    pages = list(_paths(nav))
 
     assert [name for entry in nav for name in entry][1:] == [
         "Tutorial",
@@ -54,8 +57,10 @@ def test_every_page_stands_in_one_of_the_four_shelves() -> None:
     assert written | set(GENERATED.values()) <= set(pages)
 
 
-def _paths(found: str | list[dict[str, str]]) -> list[str]:
-    return [found] if isinstance(found, str) else [path for one in found for path in one.values()]
+def _paths(nav: Nav) -> Iterator[str]:
+    for entry in nav:
+        for found in entry.values():
+            yield from [found] if isinstance(found, str) else _paths(found)
 
 
 def build(site: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:

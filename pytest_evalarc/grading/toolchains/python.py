@@ -15,9 +15,9 @@ from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.judges import Judges, python_judges
-from pytest_evalarc.grading.records import request
+from pytest_evalarc.grading.scripted import FOLDER, script_grader, stage_scripts
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
+from pytest_evalarc.grading.toolchain import Graders, Interpreter, Step, Tools
 from pytest_evalarc.isolation.host import base_python, python_home
 from pytest_evalarc.model.task import Check, Task
 
@@ -53,10 +53,9 @@ class Python:
         for found in _with_requirements("pytest"):
             _copy_distribution(found, site)
         _make_environment(folder)
-        scripts = {path.name: path.read_bytes() for path in SCRIPTS.glob("*.*") if path.is_file()}
-        write_tree(folder / "grader", scripts)
+        stage_scripts(folder, *SCRIPTS.glob("*.*"))
         # Every check would compile anew what has no compiled form, for nobody may write there.
-        for sources in (site, folder / "grader"):
+        for sources in (site, folder / FOLDER):
             compileall.compile_dir(sources, quiet=2)
 
     def tools(self, folder: Path) -> Tools:
@@ -67,7 +66,7 @@ class Python:
             reads=(python_home(),),
             env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"},
             judges=Judges(
-                staged=(_site(folder), folder / "bin" / "ruff", folder / "grader"),
+                staged=(_site(folder), folder / "bin" / "ruff", folder / FOLDER),
                 host=python_judges(),
             ),
         )
@@ -85,7 +84,7 @@ class Python:
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         """Return build, own tests and, when the task asks for it, the format check."""
         sources = [path for path in _sources(copy) if is_editable(path, task.editable)]
-        build = self._script(
+        build = script_grader(
             tools,
             "run_build.py",
             project=str(copy.project),
@@ -105,7 +104,7 @@ class Python:
     def _own_tests(self, copy: GradingCopy, tools: Tools) -> Graders:
         if not any(_is_test(path) for path in _sources(copy)):
             return ()
-        grader = self._script(
+        grader = script_grader(
             tools,
             "run_unit_tests.py",
             site=str(_site(tools.root)),
@@ -127,7 +126,7 @@ class Python:
         )
         ruff = str(tools.root / "bin" / "ruff")
         chosen = ["--isolated"] if settings is None else ["--config", str(settings)]
-        grader = self._script(
+        grader = script_grader(
             tools,
             "run_format.py",
             project=str(copy.project),
@@ -139,7 +138,7 @@ class Python:
 
     def check(self, task: Task, check: Check, copy: GradingCopy, tools: Tools) -> Graders:
         """Return a fresh interpreter that runs the one test of a hidden check."""
-        grader = self._script(
+        grader = script_grader(
             tools,
             "run_check.py",
             check=check.id,
@@ -149,13 +148,6 @@ class Python:
             roots=_folders(copy),
         )
         return (grader,)
-
-    def _script(self, tools: Tools, name: str, **data: str | list[str]) -> Grader:
-        script = tools.root / "grader" / name
-        return Grader(
-            argv=(str(base_python()), "-I", "-S", "-B", str(script)),
-            request=lambda nonce: request(nonce, **data),  # type: ignore[arg-type]
-        )
 
 
 def _site(folder: Path) -> Path:

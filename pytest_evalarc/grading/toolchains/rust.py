@@ -13,22 +13,21 @@ from typing import NamedTuple
 
 from pytest_evalarc.errors import SetupError
 from pytest_evalarc.files.text import printable
-from pytest_evalarc.files.tree import write_tree
 from pytest_evalarc.grading import sandboxed
 from pytest_evalarc.grading.judges import Judges, python_judges, system_programs
 from pytest_evalarc.grading.lab import SYSTEM_PATH
-from pytest_evalarc.grading.records import request
+from pytest_evalarc.grading.scripted import FOLDER, script_grader, stage_scripts
 from pytest_evalarc.grading.submission import GradingCopy, is_editable
-from pytest_evalarc.grading.toolchain import Grader, Graders, Interpreter, Step, Tools
+from pytest_evalarc.grading.toolchain import Graders, Interpreter, Step, Tools
 from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Policy
-from pytest_evalarc.isolation.host import base_python, python_home
+from pytest_evalarc.isolation.host import python_home
 from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.isolation.supervise import Watch, supervise
 from pytest_evalarc.model.task import Check, Task
 from pytest_evalarc.tasks.rust_source import tests
 
-SCRIPTS = Path(sandboxed.__file__).parent
+SCRIPTS = Path(sandboxed.__file__).parent / "rust"
 FORMATTER_SETTINGS = (".rustfmt.toml", "rustfmt.toml")
 """Rustfmt takes the first of these."""
 PROGRAMS = ("cargo", "rustc", "rustfmt", "cargo-fmt")
@@ -96,14 +95,12 @@ class Rust:
     def stage(self, folder: Path) -> None:
         """Write the scripts that grade, and see that a program can be linked."""
         _link_a_program()
-        channel = SCRIPTS / "channel.py"
-        paths = (channel, *(SCRIPTS / "rust").glob("[!_]*.py"))
-        write_tree(folder / "grader", {path.name: path.read_bytes() for path in paths})
+        stage_scripts(folder, *SCRIPTS.glob("[!_]*.py"))
 
     def tools(self, folder: Path) -> Tools:
         """Return the toolchain, in place."""
         found = _toolchain()
-        judges = Judges(staged=(folder / "grader",), host=(*_programs(found), *python_judges()))
+        judges = Judges(staged=(folder / FOLDER,), host=(*_programs(found), *python_judges()))
         return Tools(
             root=folder,
             bins=(found.bins,),
@@ -118,7 +115,7 @@ class Rust:
     def steps(self, task: Task, copy: GradingCopy, tools: Tools) -> Sequence[Step]:
         """Return build, the library's own tests and, when the task asks for it, rustfmt."""
         place = _Place(copy.build)
-        build = _script(
+        build = script_grader(
             tools,
             "run_build.py",
             project=str(copy.project),
@@ -141,10 +138,10 @@ class Rust:
         harness = _harness((task.root / str(check.file)).read_text("utf-8"))
         folder = place.checks / check.id
         shared = {"command": str(place.command), "program": str(folder / "check")}
-        compiling = _script(
+        compiling = script_grader(
             tools, "compile_check.py", check=check.id, source=harness.source, **shared
         )
-        running = _script(
+        running = script_grader(
             tools, "run_check.py", test=harness.test, project=str(place.project), **shared
         )
         return (
@@ -211,10 +208,10 @@ def _harness(source: str) -> _Harness:
 
 def _own_tests(copy: GradingCopy, tools: Tools) -> Graders:
     place = _Place(copy.build)
-    compiling = _script(
+    compiling = script_grader(
         tools, "compile_unit_tests.py", build=str(copy.build), programs=str(place.programs)
     )
-    running = _script(
+    running = script_grader(
         tools,
         "run_unit_tests.py",
         project=str(place.project),
@@ -250,7 +247,7 @@ def _formatter(task: Task, copy: GradingCopy, tools: Tools) -> Graders:
         (task.starter / name for name in FORMATTER_SETTINGS if (task.starter / name).is_file()),
         None,
     )
-    grader = _script(
+    grader = script_grader(
         tools,
         "run_format.py",
         project=str(copy.project),
@@ -259,14 +256,6 @@ def _formatter(task: Task, copy: GradingCopy, tools: Tools) -> Graders:
     )
     # The agent has seen the starter, and the copy's settings may have been its own to edit.
     return (grader if settings is None else replace(grader, reads=(task.starter,)),)
-
-
-def _script(tools: Tools, name: str, **data: str | Sequence[str]) -> Grader:
-    script = tools.root / "grader" / name
-    return Grader(
-        argv=(str(base_python()), "-I", "-S", "-B", str(script)),
-        request=lambda nonce: request(nonce, **data),  # type: ignore[arg-type]
-    )
 
 
 def _toolchain() -> Found:

@@ -1,0 +1,10 @@
+# Print the sum of the whole numbers on standard input, one on each line.
+# A line that is no number ends it with status 2 and no output. No line at all sums up to 0.
+total=0
+while read -r line || [ -n "$line" ]; do
+    case $line in
+    '' | *[!0-9]*) exit 2 ;;
+    esac
+    total=$((total + line))
+done
+echo "$total"
