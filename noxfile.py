@@ -32,7 +32,9 @@ def check(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run the tests alone; arguments after `--` go to pytest."""
-    session.run(_program("pytest"), "-n", "2", "-rR", *session.posargs)
+    # Without compiled files each worker rewrites the assertions of all tests again, at every run.
+    env = {"PYTHONDONTWRITEBYTECODE": None}
+    session.run(_program("pytest"), "-n", "2", "-rR", *session.posargs, env=env)
 
 
 @nox.session(venv_backend="venv", reuse_venv=True)

@@ -14,7 +14,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +35,8 @@ MOST_PROCESSES = 1000
 LIMITS = "[limits]\ndisk_mib = 64\nprocesses = 128\n"
 BEGUN = "app/begun"
 CHECK = "evals/tasks/tiny/checks/adds.py"
+ANSWERS = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)\n"
+"""What somebody else's process does for as long as it lives."""
 
 
 class Left(NamedTuple):
@@ -68,9 +69,10 @@ class World:
         self._sockets = [self._listener(f"\0{self.token}"), self._listener(str(folder / "s"))]
         self._sockets.append(self._tcp())
         self._victim = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", "import time; time.sleep(900)", self._mark],
+            [sys.executable, "-I", "-S", "-c", ANSWERS, self._mark],
             env={"SECRET": self.secret},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._open = os.open(folder / "secret.txt", os.O_RDONLY)
         os.set_inheritable(self._open, True)
@@ -187,9 +189,15 @@ class World:
         return {name for name, is_so in seen.items() if is_so}
 
     def _is_victim_dead(self) -> bool:
-        # A signal takes its moment to arrive.
-        time.sleep(0.05)
-        return self._victim.poll() is not None
+        # Whoever was sent a signal answers nothing more, however late the signal arrives.
+        assert self._victim.stdin is not None
+        assert self._victim.stdout is not None
+        try:
+            self._victim.stdin.write(b"\n")
+            self._victim.stdin.flush()
+        except BrokenPipeError:
+            return True
+        return not self._victim.stdout.readline()
 
     def _digest(self) -> str:
         content = b"".join(path.read_bytes() for path in sorted(self._checks_folder.iterdir()))
@@ -234,7 +242,9 @@ class World:
         for process in self._survivors():
             process.kill()
         self._victim.kill()
-        self._victim.wait()
+        # Both of its pipes are closed too.
+        with contextlib.suppress(BrokenPipeError):
+            self._victim.communicate()
         os.close(self._open)
         for listening in self._sockets:
             listening.shutdown(socket.SHUT_RDWR)

@@ -154,6 +154,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"pytest-evalarc {__version__}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_buffered", [True, False])
 def test_a_reader_that_has_gone_is_no_error(folder: Path, is_buffered: bool) -> None:
     """A long document is piped into `head`, or into a pager that is closed."""

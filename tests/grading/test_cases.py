@@ -27,6 +27,7 @@ from pytest_evalarc.isolation.command import Command, Policy
 from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.model.pack import Language, PackInfo
 from pytest_evalarc.model.task import Deadlines, Limits, PackRef, Task, TaskBrief
+from tests.clocks import moved_on
 from tests.needs import needs, needs_bwrap
 
 pytestmark = [pytest.mark.slow, needs_bwrap]
@@ -314,15 +315,20 @@ def test_what_is_given_up_leaves_no_case_behind(bench):
     assert [row.status for row in bench.rows(TinyPack())] == ["passed", "passed"]
 
 
-def test_gradings_that_overlap_share_the_threads_and_keep_their_own_clocks(bench, tmp_path):
+def test_gradings_that_overlap_share_the_threads_and_keep_their_own_clocks(
+    bench, tmp_path, monkeypatch
+):
     """The second waits for threads that the first holds, and that is not its candidate's doing."""
     held, asked = threading.Event(), threading.Event()
+    move_on = moved_on(monkeypatch)
     order = []
 
     def hold(case, open_session):
         held.set()
-        asked.wait(30)
-        time.sleep(2)
+        asked.wait(60)
+        # The second has a moment to come and wait, and then more time passes than it may take.
+        time.sleep(0.5)
+        move_on(60)
         order.append("first")
         return ask_once(case, open_session)
 
@@ -332,10 +338,11 @@ def test_gradings_that_overlap_share_the_threads_and_keep_their_own_clocks(bench
 
     second = Bench(tmp_path / "second", bench.threads)
     with ThreadPoolExecutor(1) as other:
-        running = other.submit(bench.rows, TinyPack({"holds": hold}), jobs=1)
-        held.wait(30)
+        patient = Deadlines(grading=600, check=600)
+        running = other.submit(bench.rows, TinyPack({"holds": hold}), jobs=1, deadlines=patient)
+        held.wait(60)
         asked.set()
-        rows = second.rows(TinyPack({"follows": follow}), jobs=1, deadlines=Deadlines(grading=3.0))
+        rows = second.rows(TinyPack({"follows": follow}), jobs=1, deadlines=Deadlines(grading=60))
 
     assert order == ["first"] * 2 + ["second"] * 2
     assert {row.status for row in (*running.result(), *rows)} == {"passed"}

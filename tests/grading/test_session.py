@@ -317,9 +317,11 @@ def test_an_exit_with_an_error_after_the_input_ended_is_a_fault(stage):
 def test_a_process_that_stays_after_its_input_ended_is_a_timeout(stage):
     """Somebody has to end it, and then it is unknown what it would have kept."""
     code = ECHO + "while True: pass"
-    with stage.open(code, response_s=2.0) as session, pytest.raises(CandidateError) as caught:
+    with stage.open(code) as session:
         session.ask({})
-        session.end("eof")
+        session._bounds = replace(session._bounds, response_s=SHORT_S)
+        with pytest.raises(CandidateError) as caught:
+            session.end("eof")
 
     assert caught.value.kind == "timeout"
     assert session.row.reason == "deadline"
@@ -377,21 +379,25 @@ def test_a_program_that_is_not_there_is_our_own_fault(stage):
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "startup_s", "said"),
     [
-        (("/bin/sh", "-c", "echo no namespaces >&2; exit 1"), "no namespaces"),
-        (("/bin/sh", "-c", "echo something else"), "said nothing"),
-        (("/bin/sh", "-c", "exec sleep 600"), "said nothing"),
-        (("/no/such/sandbox",), "No such file"),
+        (("/bin/sh", "-c", "echo no namespaces >&2; exit 1"), LONG_S, "no namespaces"),
+        (("/bin/sh", "-c", "echo something else"), LONG_S, "said nothing"),
+        (("/bin/sh", "-c", "exec sleep 600"), SHORT_S, "said nothing"),
+        (("/no/such/sandbox",), LONG_S, "No such file"),
     ],
 )
-def test_a_sandbox_that_does_not_come_up_is_our_own_fault(stage, monkeypatch, argv, said):
+def test_a_sandbox_that_does_not_come_up_is_our_own_fault(
+    stage, monkeypatch, argv, startup_s, said
+):
     """A candidate that never ran has shown nothing, neither good nor bad."""
+    # How long it may take until one that is just starting has come so far that it can be ended.
+    monkeypatch.setattr("pytest_evalarc.isolation.tree.END_S", 2.0)
     wrap = stage.sandbox.wrap
     monkeypatch.setattr(stage.sandbox, "wrap", lambda *given: replace(wrap(*given), argv=argv))
 
     with pytest.raises(InfrastructureError, match=said):
-        stage.open(ECHO, startup_s=1.0)
+        stage.open(ECHO, startup_s=startup_s)
 
     assert stage.sandbox.cleanups == 1
 

@@ -68,9 +68,10 @@ def _table(name: str, values: dict[str, str]) -> str:
 @pytest.fixture(scope="session")
 def podman_environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Return the environment of a podman that has the image and nothing of the machine's."""
-    base = tmp_path_factory.getbasetemp()
-    # Workers have a folder each, beside each other.
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    # A script knows no helpers of tests.
+    from tests.sharing import run_folder
+
+    shared = run_folder(tmp_path_factory)
     # What a session that was killed has left lies beside the folder of this one.
     for users in shared.parent.glob("*/podman/users"):
         # One of the names beside it leads to this very folder.

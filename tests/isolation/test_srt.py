@@ -237,7 +237,7 @@ def test_a_deadline_inside_reaches_the_client_alone(layout: RunLayout) -> None:
     mark = marker()
 
     argv = python(LAST_WORDS, mark)
-    ran = work(layout, argv, deadline_s=2.0, stop_signal="INT")
+    ran = work(layout, argv, deadline_s=5.0, stop_signal="INT")
 
     assert (ran.exit.reason, ran.exit.status) == (Ended.EXITED, 124)
     assert ran.lines == ["up", "last words"]

@@ -19,6 +19,7 @@ from pytest_evalarc.isolation.capture import Capture
 from pytest_evalarc.isolation.command import Command, Ended, Policy, Wrapped
 from pytest_evalarc.isolation.local import Local
 from pytest_evalarc.isolation.supervise import Running, Watch, supervise
+from tests.clocks import moved_on
 from tests.isolation.programs import (
     PATH,
     SANDBOXES,
@@ -96,9 +97,23 @@ def test_output_within_the_limit_ends_nothing(sandbox: str) -> None:
 
 
 @SANDBOX
-def test_a_first_word_ends_the_startup_deadline(sandbox: str) -> None:
+def test_a_first_word_ends_the_startup_deadline(
+    sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What has started may then be silent for as long as its deadline allows."""
-    ran = watched(sandbox, shell(f"echo said; {FOREVER}"), startup_s=30.0, total_s=1.0)
+    move_on = moved_on(monkeypatch)
+
+    def see(_chunk: bytes) -> bool:
+        move_on(2 * LONG_S)
+        return False
+
+    ran = watched(
+        sandbox,
+        shell(f"echo said; {FOREVER}"),
+        is_finished=see,
+        startup_s=LONG_S,
+        total_s=2 * LONG_S,
+    )
 
     assert ran.exit.reason == Ended.DEADLINE
 
@@ -149,14 +164,22 @@ def test_a_delivered_result_is_kept_although_the_process_hangs(sandbox: str) -> 
 
 
 @SANDBOX
-def test_a_result_counts_that_came_before_the_deadline(sandbox: str) -> None:
+def test_a_result_counts_that_came_before_the_deadline(
+    sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The deadline is for the work; what is left of it bounds only how long the end may take."""
+    move_on = moved_on(monkeypatch)
+
+    def see(chunk: bytes) -> bool:
+        move_on(LONG_S)
+        return b"result" in chunk
+
     ran = watched(
         sandbox,
         shell(f"echo result; {FOREVER}", marker()),
-        is_finished=lambda chunk: b"result" in chunk,
-        total_s=1.0,
-        grace_s=30.0,
+        is_finished=see,
+        total_s=LONG_S,
+        grace_s=LONG_S,
     )
 
     assert ran.exit.reason == Ended.FINISHED
@@ -173,17 +196,25 @@ def test_a_process_that_ends_by_itself_after_its_result_keeps_its_status(sandbox
 
 
 @SANDBOX
-def test_a_polite_end_lets_a_process_say_its_last_words(sandbox: str) -> None:
+def test_a_polite_end_lets_a_process_say_its_last_words(
+    sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A client that is told to end writes its transcript, and its exit status says so."""
+    move_on = moved_on(monkeypatch)
+
+    def see(chunk: bytes) -> bool:
+        move_on(LONG_S)
+        return b"ready" in chunk
+
     script = "trap 'echo last words; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
 
     ran = watched(
         sandbox,
         shell(script),
-        is_finished=lambda chunk: b"ready" in chunk,
-        grace_s=5.0,
+        is_finished=see,
+        grace_s=LONG_S,
         polite=True,
-        total_s=1.0,
+        total_s=LONG_S,
     )
 
     assert ran.lines == ["ready", "last words"]
@@ -548,7 +579,8 @@ def test_an_interrupt_at_any_time_leaves_nothing(
             sandbox,
             shell(f"echo said; {FOREVER}", mark),
             is_finished=see if at == "middle" else None,
-            total_s=0.5,
+            # Only the end comes by the deadline; a word that is waited for may be late.
+            total_s=0.5 if at == "end" else LONG_S,
         )
 
     assert living(mark) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import re
 import subprocess
@@ -37,6 +36,7 @@ from pytest_evalarc.packs.durable_kv.oracle import Oracle
 from pytest_evalarc.packs.durable_kv.pack import DurableKv
 from pytest_evalarc.runs.once import once
 from tests.needs import needs, needs_bwrap
+from tests.sharing import run_folder
 
 PACK = DurableKv()
 CASES = tuple(PACK.info.cases)
@@ -572,8 +572,6 @@ def only(grading, seeds, cases):
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("durable-kv")
-    run = tmp_path_factory.getbasetemp()
-    shared = run.parent if "PYTEST_XDIST_WORKER" in os.environ else run
     toolchains = {"python": (Python(), Python().interpreter(lambda: folder))}
     if Node().missing() is None:
         Node().stage(folder / "node")
@@ -581,7 +579,7 @@ def bench(tmp_path_factory):
     with CaseThreads() as threads:
         yield Bench(
             folder=folder,
-            shared=shared / "durable-kv-graded",
+            shared=run_folder(tmp_path_factory) / "durable-kv-graded",
             toolchains=toolchains,
             threads=threads,
         )

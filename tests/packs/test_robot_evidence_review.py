@@ -7,7 +7,7 @@ import json
 import math
 import random
 import types
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION
-from pytest_evalarc.model.grading import CheckRow
+from pytest_evalarc.model.grading import CheckRow, Grading
 from pytest_evalarc.model.task import PackRef, Task, TaskBrief
 from pytest_evalarc.packs.robot_evidence_review.cases import (
     QUERY_FRAMES,
@@ -43,7 +43,9 @@ from pytest_evalarc.packs.robot_evidence_review.oracle import (
 )
 from pytest_evalarc.packs.robot_evidence_review.pack import REPLY_SHOWN, RobotEvidenceReview
 from pytest_evalarc.packs.robot_evidence_review.recordings import FPS, RECORDINGS, highest
+from pytest_evalarc.runs.once import once
 from tests.needs import needs, needs_bwrap
+from tests.sharing import run_folder
 
 PACK = RobotEvidenceReview()
 CASES = tuple(PACK.info.cases)
@@ -817,7 +819,11 @@ def lab(toolchain, folder, threads):
 
 @pytest.fixture(scope="module")
 def gradings_in(tmp_path_factory):
-    """Return every control in a language, put to all cases of six seeds; once is enough."""
+    """Return every control in a language, put to all cases of six seeds.
+
+    Once is enough, whichever worker of the run asks for it.
+    """
+    shared = run_folder(tmp_path_factory) / "robot-evidence-review-graded"
 
     @cache
     def graded(language):
@@ -829,7 +835,10 @@ def gradings_in(tmp_path_factory):
             write_tree(root, PACK.control(control, language))
             return grade(task(folder, language, SEEDS), read_submission(root), bench)
 
-        return {control: grading(control) for control in ("reference", "starter", *MUTANTS)}
+        return {
+            control: once(shared / f"{language}-{control}.json", Grading, partial(grading, control))
+            for control in ("reference", "starter", *MUTANTS)
+        }
 
     with CaseThreads() as threads:
         yield graded

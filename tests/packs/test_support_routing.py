@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,16 @@ from pytest_evalarc.grading.toolchains.python import Python
 from pytest_evalarc.isolation.bwrap import Bwrap
 from pytest_evalarc.model.audit import AuditPlan, PlannedMutant
 from pytest_evalarc.model.base import SCHEMA_VERSION
+from pytest_evalarc.model.grading import Grading
 from pytest_evalarc.model.task import PackRef, Task, TaskBrief
 from pytest_evalarc.packs.support_routing import verifier
 from pytest_evalarc.packs.support_routing.episode import INSTRUCTION
 from pytest_evalarc.packs.support_routing.pack import SupportRouting
 from pytest_evalarc.packs.support_routing.service import ARGUMENTS, TicketService
 from pytest_evalarc.packs.support_routing.verifier import problems
+from pytest_evalarc.runs.once import once
 from tests.needs import needs, needs_bwrap
+from tests.sharing import run_folder
 
 PACK = SupportRouting()
 CASES = tuple(PACK.info.cases)
@@ -881,6 +885,7 @@ class Controls:
 @pytest.fixture(scope="module", params=["python", pytest.param("javascript", marks=needs("node"))])
 def controls(request, tmp_path_factory, toolchains):
     folder = tmp_path_factory.mktemp(request.param)
+    shared = run_folder(tmp_path_factory) / "support-routing-graded"
 
     def graded(control, lab):
         root = folder / control
@@ -890,7 +895,15 @@ def controls(request, tmp_path_factory, toolchains):
     names = ("reference", "starter", *MUTANTS)
     with CaseThreads() as threads:
         lab = lab_of(folder, threads, *toolchains(request.param))
-        return Controls(request.param, {name: graded(name, lab) for name in names})
+        return Controls(
+            request.param,
+            {
+                name: once(
+                    shared / f"{request.param}-{name}.json", Grading, partial(graded, name, lab)
+                )
+                for name in names
+            },
+        )
 
 
 @pytest.fixture(params=[DECLARED_SEEDS, OTHER_SEEDS], ids=["declared-seeds", "other-seeds"])
@@ -901,7 +914,7 @@ def seeds(request):
 @pytest.mark.slow
 @needs_bwrap
 class TestControls:
-    """Real processes of every control, run once for each language."""
+    """Real processes of every control, run once for each language, whichever worker asks."""
 
     def test_the_reference_passes_every_case_of_every_seed(self, controls):
         """Nothing that a mutant fails could be credited to its fault otherwise."""

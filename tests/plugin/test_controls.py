@@ -130,9 +130,17 @@ def test_the_timeout_of_an_item_costs_the_next_one_nothing(
 
 def test_the_end_of_a_session_cancels_what_is_ahead(ahead: Ahead, audit: FakeAudit) -> None:
     """Nobody is left to ask for it, and nothing begins any more."""
-    audit.does["starter"] = until_cancelled
+    has_begun = threading.Event()
+
+    def run(cancelled: threading.Event) -> None:
+        has_begun.set()
+        until_cancelled(cancelled)
+
+    audit.does["starter"] = run
     ahead.take(wanted("reference"))
     ahead.leave_idle(wanted("reference"))
+    # What no thread has taken up yet would not begin at all.
+    assert has_begun.wait(60)
 
     ahead.stop()
     ahead.leave_idle(wanted("starter"))

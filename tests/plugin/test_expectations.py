@@ -234,6 +234,7 @@ def test_a_test_goes_to_the_worker_of_its_trial(nodeid: str, trial: object) -> N
     assert trial_in(nodeid, {"a-b-nop-with-x-001": ("a-b",)}) == trial
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "workers"),
     [(("-m", "evalarc_trial"), 2), (("evals/tasks", "--evalarc-check-tasks"), 1), ((), 3)],

@@ -31,6 +31,7 @@ def cases(path: Path) -> Mapping[str, ElementTree.Element]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_a_wrong_gate_ends_the_session_before_anything_runs(
     workers: tuple[str, ...], project: Project

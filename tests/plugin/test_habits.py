@@ -194,6 +194,7 @@ def test_a_parametrised_autouse_fixture_above_the_tasks_is_told(
     assert beside.counts == {"passed": 3, "deselected": 5}
 
 
+@pytest.mark.slow
 def test_tasks_are_found_in_an_installed_package_too(
     project: Project, pytester: pytest.Pytester
 ) -> None:

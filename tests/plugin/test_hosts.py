@@ -65,7 +65,7 @@ class Channel:
         """Return the next answer."""
         if self.is_cut:
             raise EOFError
-        return self.answers.get(timeout=10)
+        return self.answers.get(timeout=60)
 
 
 class Line:
@@ -280,7 +280,7 @@ def test_what_makes_no_sense_is_refused(message: tuple[Any, ...], pair: Pair) ->
     """Another host is not trusted with this process."""
     pair.link.take(message)
 
-    number, word, told = pair.channel.answers.get(timeout=1)
+    number, word, told = pair.channel.answers.get(timeout=60)
     assert (number, word) == (1, "refused")
     assert told.startswith("host hostA: ")
 

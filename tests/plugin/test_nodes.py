@@ -286,6 +286,7 @@ def test_sorting_keeps_the_items_of_a_trial_together(
     assert changes == 5
 
 
+@pytest.mark.slow
 def test_a_kept_failure_keeps_no_result(project: Project) -> None:
     """Plugins that rerun failures keep every exception: 300 misses would hold 300 results."""
     project.write("evals/conftest.py", KEEPER)
