@@ -375,7 +375,7 @@ def shown_files() -> list[tuple[str, str]]:
         *(("docs/tutorial.md", path.relative_to(ROOT).as_posix()) for path in shown),
         *(("docs/toolchains.md", f"docs/examples/own-toolchain/{path}") for path in language),
         ("docs/extending.md", OWN_CLIENT.relative_to(ROOT).as_posix()),
-        ("docs/extending.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
+        ("docs/own-treatment.md", OWN_TREATMENT.relative_to(ROOT).as_posix()),
         ("docs/expectations.md", OWN_EXPECTATIONS.relative_to(ROOT).as_posix()),
         *(("docs/packs.md", (OWN_PACK / path).relative_to(ROOT).as_posix()) for path in PACK_SHOWN),
     ]
@@ -666,15 +666,14 @@ def test_the_hole_of_the_page_on_auditing_is_found_closed_and_kept_closed(
 
 @pytest.mark.slow
 @needs_bwrap
-def test_the_treatment_of_the_page_on_extending_takes_the_words_away(
+def test_the_treatment_of_the_page_takes_the_words_away(
     pytester: pytest.Pytester,
 ) -> None:
     """What is compared with a skill must differ from it in its words alone."""
     shutil.copytree(OWN_SKILL, pytester.path, dirs_exist_ok=True)
     shutil.copy(OWN_TREATMENT, pytester.path / "conftest.py")
     pytester.makeini("[pytest]\n")
-    text = section(page("docs/extending.md"), "## A treatment of one's own")
-    (command,) = blocks(text, "bash")
+    (command,) = blocks(page("docs/own-treatment.md"), "bash")
 
     result = run_as_shown(pytester, f"{command} --evalarc-batch=b")
 

@@ -31,6 +31,9 @@ class _Mismatch(NamedTuple):
         return f"{self.field}: {self.told}"
 
 
+_AS_THEY_ARE: Mapping[str, str] = {}
+
+
 def compare_batches(
     baseline: Sequence[Measured],
     current: Sequence[Measured],
@@ -48,7 +51,8 @@ def compare_batches(
         baseline: What is compared with; at most one measurement of each task and client.
         current: What it is compared with that.
         across: Conditions that may differ, each a word of `FIELDS`. With `client`, different
-            clients are compared with each other.
+            clients are compared with each other; with `treatment`, the configurations with one
+            treatment with those of the other, by the names of the current side.
         only_current: Leave out what the current side did not measure at all, rather than call it
             removed: what is accepted in a repository is more than one run measures.
 
@@ -125,16 +129,31 @@ def _pair(
     before: Measured | None, after: Measured | None, *, across: Collection[str]
 ) -> Iterator[ComparedRow]:
     """Yield the rows of one task and client."""
-    one, two = _rows(before), _rows(after)
+    renamed = _renamed(before, after) if "treatment" in across else {}
+    one, two = _rows(before, renamed=renamed), _rows(after)
     known = after or before
     mismatch = _differs(before, after, across=across) if before and after else None
     for key in dict.fromkeys((*two, *one)):
         yield _compared(known, one.get(key), two.get(key), mismatch=mismatch)
 
 
-def _rows(measured: Measured | None) -> Mapping[_RowKey, MeasuredRow]:
+def _renamed(before: Measured | None, after: Measured | None) -> Mapping[str, str]:
+    """Return what the baseline's configurations are called by the current side's treatment."""
+    one = before.conditions.treatment if before else None
+    two = after.conditions.treatment if after else None
+    if one is None or two is None:
+        return {}
+    return {f"{side}-{one}": f"{side}-{two}" for side in ("with", "without")}
+
+
+def _rows(
+    measured: Measured | None, *, renamed: Mapping[str, str] = _AS_THEY_ARE
+) -> Mapping[_RowKey, MeasuredRow]:
     rows = measured.rows if measured else ()
-    return {(row.configuration, row.part, row.name): row for row in rows}
+    return {
+        (renamed.get(row.configuration or "", row.configuration), row.part, row.name): row
+        for row in rows
+    }
 
 
 def _differs(before: Measured, after: Measured, *, across: Collection[str]) -> _Mismatch | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalarc.counting.batches_compared import compare_batches
+from pytest_evalarc.counting.batches_compared import compare_batches, compared_again
 from pytest_evalarc.counting.measured import measured_audit
 from pytest_evalarc.errors import UsageError
 from pytest_evalarc.model.base import SCHEMA_VERSION
@@ -96,7 +96,6 @@ def test_how_sure_a_difference_is_stands_beside_it() -> None:
         ("model", "model", "m2", 'model: is "m1" in the baseline and "m2" now'),
         ("model", "served", ("m2",), 'served.0: is "m1" in the baseline and "m2" now'),
         ("model", "settings", {"effort": "low"}, "settings.effort: is nothing in the baseline"),
-        ("treatment", "treatment", "plugin", 'treatment: is "skills" in the baseline and'),
         ("isolation", "isolation", "exploratory", 'isolation: is "exploratory" in the current'),
         ("seeds", "seeds", (17,), "seeds: is [] in the baseline and [17] now"),
         ("task", "task", "e" * 64, 'task: is "cccccc'),
@@ -177,6 +176,29 @@ def test_clients_are_compared_with_each_other_when_that_is_asked() -> None:
         "newly_covered",
         "removed",
     }
+
+
+def test_treatments_are_compared_side_by_side_when_that_is_asked() -> None:
+    """A placebo and a skill have other names and the same places: treated, and not treated."""
+    sides = ("without-placebo", "with-placebo", "noise")
+    placebo = [row("a", 1, 5).model_copy(update={"configuration": name}) for name in sides]
+    sides = ("without-skills", "with-skills", "noise")
+    skills = [row("a", 4, 5).model_copy(update={"configuration": name}) for name in sides]
+    before, after = measured(*placebo, conditions={"treatment": "placebo"}), measured(*skills)
+
+    found = compare_batches([before], [after], across=["treatment"])
+    refused = compare_batches([before], [after]).rows
+
+    assert {one.change for one in refused} == {Change.INCOMPARABLE}
+    assert {one.reason for one in refused} == {
+        'treatment: is "placebo" in the baseline and "skills" now'
+    }
+    assert [(one.configuration, one.change.value) for one in found.rows] == [
+        (name, "improved") for name in sides
+    ]
+    assert found.rows[1].before is not None
+    assert found.rows[1].before.passed == 1
+    assert compared_again(found) == found
 
 
 def test_a_side_with_a_task_twice_is_refused() -> None:
