@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import needs_bwrap
-from tests.shown import PAGES, ROOT, Shown, World, commands
+from tests.shown import OPTIONS, PAGES, ROOT, Shown, World, commands
 from tests.test_shown_commands import SOURCES
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -211,19 +211,17 @@ def other_programs(world: World) -> None:
         file = world.project / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    # What is imported is all that there is.
-    shutil.rmtree(world.project / "evals")
 
 
 def an_old_batch(world: World) -> None:
     batch = "--evalarc-batch 20260501T120000Z-3f1a"
-    assert world.run(f"pytest --evalarc-task url-slugs {batch}", {}).returncode == 0
+    assert world.run(f"pytest --evalarc-task settings-durability {batch}", {}).returncode == 0
 
 
 READY: Mapping[str, Callable[[World], None]] = {
     "docs/batches.md": their_solution,
     "docs/expectations.md": own_expectations,
-    "docs/exports.md": lambda world: None,
+    "docs/exports.md": other_programs,
     "docs/extending.md": own_client,
     "docs/migrating.md": other_programs,
     "docs/report.md": an_old_batch,
@@ -239,16 +237,27 @@ BEFORE: Mapping[str, str] = {
 }
 """What happens before a command that its page tells of in words, by the command's beginning."""
 ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
-    "README.md": {"PYTEST_ADDOPTS": "-p no:randomly -p no:cacheprovider --evalarc-seeds=17"},
+    # Three seeds of a pack show no more than one of whether a command works.
+    "README.md": {"PYTEST_ADDOPTS": f"{OPTIONS} --evalarc-seeds=17"},
+    # A cluster says which task of an array it is.
     "docs/scale.md": {"SLURM_ARRAY_TASK_ID": "0"},
 }
-"""Seeds of packs are three, and one is enough here; a cluster says which task of an array it is."""
 ALTERNATIVES = ("docs/tasks.md",)
 """Pages whose commands are choices: each is the first that is typed."""
 STATUS = {
     # An imported task says itself what it lacks.
     ("docs/migrating.md", "pytest --evalarc-check-tasks evals"): 1,
 }
+
+
+def test_what_is_made_ready_is_run() -> None:
+    """A page that was renamed would be run as one that needs nothing."""
+    pages = (*READY, *NEED_RESULTS, *ENVIRONMENT, *ALTERNATIVES, *(page for page, _ in STATUS))
+    run = [command for page in RUN.values() for command in page]
+
+    assert set(pages) <= set(RUN)
+    assert [it for it in BEFORE if not any(command.startswith(it) for command in run)] == []
+    assert [it for it in STATUS if it[1] not in RUN[it[0]]] == []
 
 
 @pytest.mark.slow
@@ -262,6 +271,7 @@ def test_the_commands_of_a_page_work_in_their_order(
 
     def fresh(name: str) -> World:
         world = prepared.copied(tmp_path / name)
+        world.keep_tasks(RUN[page])
         READY.get(page, lambda _: None)(world)
         return world
 
