@@ -57,6 +57,7 @@ NOT_HERE: Mapping[tuple[str, str], str] = {
 """Commands that cannot be run here, by page and beginning, with the reason."""
 
 DOCS = "tests/test_docs.py"
+PACKS = "test_the_commands_of_the_page_on_packs_work_in_their_order"
 ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
     ("README.md", "pip install pytest-evalarc"): (
         "tests/test_first_minute.py",
@@ -70,7 +71,7 @@ ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
         "tests/release/test_build.py",
         "test_the_shipped_packs_are_audited_from_the_wheel_alone",
     ),
-    ("docs/auditing.md", ""): (
+    ("docs/auditing.md", "pytest --evalarc-task ticket-labels "): (
         DOCS,
         "test_the_hole_of_the_page_on_auditing_is_found_closed_and_kept_closed",
     ),
@@ -94,7 +95,9 @@ ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
         DOCS,
         "test_the_treatment_of_the_page_on_extending_takes_the_words_away",
     ),
-    ("docs/packs.md", ""): (DOCS, "test_the_commands_of_the_page_on_packs_work_in_their_order"),
+    ("docs/packs.md", "pytest-evalarc init tickets "): (DOCS, PACKS),
+    ("docs/packs.md", "pytest evals -k audit"): (DOCS, PACKS),
+    ("docs/packs.md", "pytest --evalarc-task tickets "): (DOCS, PACKS),
     ("docs/tutorial.md", "pytest "): (
         DOCS,
         "test_the_commands_of_the_tutorial_work_in_their_order",
@@ -115,8 +118,8 @@ def entry(shown: Shown, entries: Mapping[tuple[str, str], object]) -> tuple[str,
     """Return the entry that a command falls under; what ends with a space is a beginning."""
     page, text = shown
     for key in entries:
-        is_beginning = not key[1] or key[1].endswith(" ")
-        if key[0] == page and (text.startswith(key[1]) if is_beginning else text == key[1]):
+        begins = text.startswith(key[1]) if key[1].endswith(" ") else text == key[1]
+        if key[0] == page and begins:
             return key
     return None
 
