@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,6 +77,10 @@ def pytest_evalarc_clients():
 """
 
 
+OPTIONS = "-p no:randomly -p no:cacheprovider --evalarc-cache"
+"""Trials of one project leave the same again and again, and need be graded once."""
+
+
 class World:
     """A folder with a project, a home and a folder for temporary files, and nobody else's."""
 
@@ -109,6 +113,12 @@ class World:
         shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
         return World(folder)
 
+    def keep_tasks(self, commands: Sequence[str]) -> None:
+        """Remove the tasks that no command names, but for one: some commands are about all."""
+        named = {name for name in TASKS if any(name in command for command in commands)}
+        for name in TASKS.keys() - (named or {"url-slugs"}):
+            shutil.rmtree(self.project / "evals" / "tasks" / name)
+
     def run(self, command: str, more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command in the project, by a shell in which our own environment is active."""
         own = Path(sys.executable).parent
@@ -117,7 +127,7 @@ class World:
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.folder / "tmp"),
             "SHELL_STARTS": str(self.folder / "starts"),
-            "PYTEST_ADDOPTS": "-p no:randomly -p no:cacheprovider",
+            "PYTEST_ADDOPTS": OPTIONS,
         }
         return subprocess.run(
             ["/bin/bash", "-c", command],

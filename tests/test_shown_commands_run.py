@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import needs_bwrap
-from tests.shown import PAGES, ROOT, Shown, World, commands
+from tests.shown import OPTIONS, PAGES, ROOT, Shown, World, commands
 from tests.test_shown_commands import SOURCES
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -53,11 +53,16 @@ NOT_HERE: Mapping[tuple[str, str], str] = {
     ("docs/ssh.md", "pytest … "): "stands for the command above it",
     ("docs/tools.md", "pytest-evalarc tools install"): NETWORK,
     ("docs/tools.md", "apt-get install "): NETWORK,
+    ("docs/tutorial.md", "python3 -m venv .venv && "): CHECKOUT,
+    ("docs/tutorial.md", "cp -r docs/examples/own-skill "): (
+        "copies a folder of this checkout, as the test of the commands below it does"
+    ),
     ("docs/tutorial.md", "pytest-evalarc tools install && "): NETWORK,
 }
 """Commands that cannot be run here, by page and beginning, with the reason."""
 
 DOCS = "tests/test_docs.py"
+PACKS = "test_the_commands_of_the_page_on_packs_work_in_their_order"
 ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
     ("README.md", "pip install pytest-evalarc"): (
         "tests/test_first_minute.py",
@@ -71,7 +76,7 @@ ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
         "tests/release/test_build.py",
         "test_the_shipped_packs_are_audited_from_the_wheel_alone",
     ),
-    ("docs/auditing.md", ""): (
+    ("docs/auditing.md", "pytest --evalarc-task ticket-labels "): (
         DOCS,
         "test_the_hole_of_the_page_on_auditing_is_found_closed_and_kept_closed",
     ),
@@ -100,7 +105,9 @@ ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
         DOCS,
         "test_the_commands_of_the_page_on_new_tasks_work_in_their_order",
     ),
-    ("docs/packs.md", ""): (DOCS, "test_the_commands_of_the_page_on_packs_work_in_their_order"),
+    ("docs/packs.md", "pytest-evalarc init tickets "): (DOCS, PACKS),
+    ("docs/packs.md", "pytest evals -k audit"): (DOCS, PACKS),
+    ("docs/packs.md", "pytest --evalarc-task tickets "): (DOCS, PACKS),
     ("docs/toolchains.md", ""): (DOCS, "test_the_toolchain_of_the_page_grades_and_is_not_forged"),
     ("docs/tutorial.md", "pytest "): (
         DOCS,
@@ -122,8 +129,8 @@ def entry(shown: Shown, entries: Mapping[tuple[str, str], object]) -> tuple[str,
     """Return the entry that a command falls under; what ends with a space is a beginning."""
     page, text = shown
     for key in entries:
-        is_beginning = not key[1] or key[1].endswith(" ")
-        if key[0] == page and (text.startswith(key[1]) if is_beginning else text == key[1]):
+        begins = text.startswith(key[1]) if key[1].endswith(" ") else text == key[1]
+        if key[0] == page and begins:
             return key
     return None
 
@@ -166,7 +173,7 @@ def test_most_of_what_is_shown_is_run() -> None:
     """The list of reasons is for what no machine of ours can do."""
     not_here = [shown for shown in SHOWN if entry(shown, NOT_HERE)]
 
-    assert len(not_here) <= 32
+    assert len(not_here) <= 34
     assert sum(map(len, RUN.values())) >= 55
 
 
@@ -218,8 +225,10 @@ def other_programs(world: World) -> None:
         file = world.project / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    # What is imported is all that there is.
-    shutil.rmtree(world.project / "evals")
+
+
+def a_repository(world: World) -> None:
+    assert world.run("git init -q", {}).returncode == 0
 
 
 def a_night(world: World) -> None:
@@ -228,13 +237,14 @@ def a_night(world: World) -> None:
 
 def an_old_batch(world: World) -> None:
     batch = "--evalarc-batch 20260501T120000Z-3f1a"
-    assert world.run(f"pytest --evalarc-task url-slugs {batch}", {}).returncode == 0
+    assert world.run(f"pytest --evalarc-task settings-durability {batch}", {}).returncode == 0
 
 
 READY: Mapping[str, Callable[[World], None]] = {
     "docs/batches.md": their_solution,
     "docs/expectations.md": own_expectations,
-    "docs/exports.md": lambda world: None,
+    "docs/ci.md": a_repository,
+    "docs/exports.md": other_programs,
     "docs/extending.md": own_client,
     "docs/migrating.md": other_programs,
     "docs/regrade.md": a_night,
@@ -251,14 +261,25 @@ BEFORE: Mapping[str, str] = {
 }
 """What happens before a command that its page tells of in words, by the command's beginning."""
 ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
-    "README.md": {"PYTEST_ADDOPTS": "-p no:randomly -p no:cacheprovider --evalarc-seeds=17"},
+    # Three seeds of a pack show no more than one of whether a command works.
+    "README.md": {"PYTEST_ADDOPTS": f"{OPTIONS} --evalarc-seeds=17"},
+    # A cluster says which task of an array it is.
     "docs/scale.md": {"SLURM_ARRAY_TASK_ID": "0"},
 }
-"""Seeds of packs are three, and one is enough here; a cluster says which task of an array it is."""
 STATUS = {
     # An imported task says itself what it lacks.
     ("docs/migrating.md", "pytest --evalarc-check-tasks evals"): 1,
 }
+
+
+def test_what_is_made_ready_is_run() -> None:
+    """A page that was renamed would be run as one that needs nothing."""
+    pages = (*READY, *NEED_RESULTS, *ENVIRONMENT, *ALTERNATIVES, *(page for page, _ in STATUS))
+    run = [command for page in RUN.values() for command in page]
+
+    assert set(pages) <= set(RUN)
+    assert [it for it in BEFORE if not any(command.startswith(it) for command in run)] == []
+    assert [it for it in STATUS if it[1] not in RUN[it[0]]] == []
 
 
 @pytest.mark.slow
@@ -271,6 +292,7 @@ def test_the_commands_of_a_page_work_in_their_order(
     prepared: World = request.getfixturevalue("used" if page in NEED_RESULTS else "plain")
 
     world = prepared.copied(tmp_path / "project")
+    world.keep_tasks(RUN[page])
     READY.get(page, lambda _: None)(world)
     for command in RUN[page]:
         for begins, before in BEFORE.items():
