@@ -393,7 +393,7 @@ COVERED = r"""
 from shell import SCRIPTS, ShellClient
 
 def pytest_evalarc_clients():
-    script = "env | grep -i cov && exit 3\n" + SCRIPTS["good"]
+    script = "env | grep ^COV && exit 3\n" + SCRIPTS["good"]
     return {"covered": lambda: ShellClient(name="covered", script=script)}
 """
 """A client that fails when it is measured too."""
