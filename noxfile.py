@@ -47,6 +47,25 @@ def matrix(session: nox.Session, version: str) -> None:
     session.run("pytest", "-n", "2", *session.posargs)
 
 
+@nox.session(venv_backend="venv", reuse_venv=True)
+def coexistence(session: nox.Session) -> None:
+    """Test what other plugins do beside ours, in an environment that has them all."""
+    project = nox.project.load_toml("pyproject.toml")
+    session.install("-e", ".[dev]", *nox.project.dependency_groups(project, "coexistence"))
+    # Those plugins are for the sessions that the tests start, and would change that of the tests.
+    env = {"EVALARC_COEXISTENCE": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    own = ("-p", "evalarc", "-p", "timeout", "-p", "xdist")
+    wanted = session.posargs or ["-n", "2", "tests/plugin/test_coexistence.py"]
+    session.run("pytest", *own, *wanted, env=env)
+
+
+@nox.session(venv_backend="venv", reuse_venv=True)
+def pytest_own(session: nox.Session) -> None:
+    """Run pytest's own tests without the plugin and with it; `-- --short` runs a few files."""
+    session.install("--upgrade", "-e", ".", "pytest[dev]")
+    session.run("python", "-m", "tests.compat.own_suite", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """Fuzz for an hour, or `-- --minutes N`; docs/fuzzing.md tells what, and how to go on."""

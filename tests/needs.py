@@ -6,6 +6,7 @@ tried a second time there, in sight: see `pytest_collection_modifyitems`.
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -38,9 +39,24 @@ needs_sshd = needs("sshd")
 needs_mount = needs("mount")
 """A user who may mount a file system that nobody else sees."""
 
+COEXISTENCE = "EVALARC_COEXISTENCE"
+"""Set by `nox -s coexistence`, whose environment holds every plugin: none may then be missing."""
+
+
+def needs_plugin(distribution: str) -> pytest.MarkDecorator:
+    """Return a mark for tests of what another plugin of pytest does beside ours.
+
+    Not every environment has them all, in CI neither: most would change the sessions of all other
+    tests, as one that shows results in its own way.
+    """
+    return pytest.mark.needs_plugin(distribution)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(program): skipped where it is missing, fails in CI")
+    config.addinivalue_line(
+        "markers", "needs_plugin(distribution): skipped where it is not installed"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -56,12 +72,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs_plugin"):
+        if not _is_installed(mark.args[0]):
+            missing = f"{mark.args[0]} is not installed; nox -s coexistence has it"
+            skip_or_fail = pytest.fail if os.environ.get(COEXISTENCE) else pytest.skip
+            skip_or_fail(missing)
     for mark in item.iter_markers("needs"):
         lacking = _lacking(mark.args[0])
         if lacking and os.environ.get("CI") == "true":
             pytest.fail(f"{lacking}, and CI must run every test", pytrace=False)
         elif lacking:
             pytest.skip(lacking)
+
+
+@lru_cache
+def _is_installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 @lru_cache

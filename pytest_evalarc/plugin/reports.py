@@ -76,13 +76,22 @@ def mark(
     report.evalarc = facts  # type: ignore[attr-defined]
     if call.excinfo is None or call.when != "call":
         return
+    told = call.excinfo.value
     for kind, status_word in STATUSES.items():
-        if isinstance(call.excinfo.value, kind):
+        if isinstance(told, kind):
             facts["status"] = status_word
             facts["detail"] = str(report.longrepr)
             if status_word != "errored" and not (strict and status_word == "missed"):
                 report.outcome = "skipped"
-                report.wasxfail = str(report.longrepr)
+                report.wasxfail = facts["detail"]
+                # Not every plugin asks the report alone: one that reruns what fails looks at the
+                # call, where pytest itself leaves a skip for whatever it reports as one.
+                call.excinfo = _skipped(facts["detail"])
+
+
+def _skipped(reason: str) -> pytest.ExceptionInfo[BaseException] | None:
+    """Return what a call leaves behind that was skipped."""
+    return pytest.CallInfo.from_call(lambda: pytest.skip(reason), "call").excinfo
 
 
 def describe(report: pytest.TestReport, item: pytest.Item) -> None:

@@ -215,7 +215,7 @@ def _score(audit: Audit) -> str:
 
 def _write_misses(reporter: pytest.TerminalReporter) -> None:
     """List what the agents missed and what was excluded: no letter of `-r` does."""
-    found = {word: reporter.stats.get(word, []) for word in ("missed", "inconclusive", "excluded")}
+    found = {word: _reported(reporter, word) for word in ("missed", "inconclusive", "excluded")}
     for status, reports in found.items():
         for report in reports[:MOST_MISSES]:
             word = status.upper()
@@ -225,6 +225,20 @@ def _write_misses(reporter: pytest.TerminalReporter) -> None:
             reporter.write_line(f"… and {len(reports) - MOST_MISSES} more {status}")
     if any(found.values()):
         reporter.write_line("")
+
+
+def _reported(reporter: pytest.TerminalReporter, status: str) -> list[pytest.TestReport]:
+    """Return the reports of a status, those that fail the run left out: they have a section.
+
+    A report is known by what it carries. Its category is that of whoever shows it, and a plugin
+    that shows results in its own way knows none of ours.
+    """
+    return [
+        report
+        for reports in reporter.stats.values()
+        for report in reports
+        if getattr(report, "evalarc", {}).get("status") == status and report.skipped
+    ]
 
 
 def show_plan(reporter: pytest.TerminalReporter, items: Sequence[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,7 +127,10 @@ class Project:
 
     def options(self, *arguments: str | Path) -> list[str]:
         """Return pytest's arguments with those that keep the session to its own folders."""
-        own = ("-p", "no:hypothesispytest", f"--evalarc-root={self.eval_root}")
+        own = (f"--evalarc-root={self.eval_root}",)
+        # It takes a while to import; a session that is about it names it.
+        if "hypothesispytest" not in arguments:
+            own = (*own, "-p", "no:hypothesispytest")
         # An installed pytest-randomly shuffles unasked; with a seed it is asked.
         if not any(str(word).startswith("--randomly-seed") for word in arguments):
             own = (*own, "-p", "no:randomly")
@@ -146,16 +150,34 @@ class Project:
         own = {"SHELL_STARTS": str(self.starts_file), "XDG_CACHE_HOME": str(self.cache_home)}
         return {**env, **own, "COLUMNS": "200"}
 
-    def pytest(self, *arguments: str | Path, cwd: Path | None = None) -> Session:
-        """Run pytest in the project and return what it said; it never shows an internal error."""
+    def pytest(
+        self,
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        plugins: Sequence[str] | None = None,
+    ) -> Session:
+        """Run pytest in the project and return what it said; it never shows an internal error.
+
+        Args:
+            arguments: Of pytest.
+            cwd: Where it is started; None is the project's root.
+            plugins: By entry point; these, ours and those it needs are loaded, and none else that
+                happens to be installed. None loads all.
+        """
+        env = self.env
+        if plugins is not None:
+            env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+            named = dict.fromkeys(("evalarc", "xdist", "timeout", *plugins))
+            arguments = (*(word for name in named for word in ("-p", name)), *arguments)
         done = subprocess.run(
             self.argv(*arguments),
             cwd=cwd or self.root,
-            env=self.env,
+            env=env,
             capture_output=True,
             encoding="utf-8",
             errors="surrogateescape",
-            timeout=120,
+            # What hangs is found, and a busy machine is no reason to fail.
+            timeout=200,
             check=False,
         )
         assert "INTERNALERROR" not in done.stdout + done.stderr, done.stdout + done.stderr

@@ -1,8 +1,7 @@
-"""What people do with pytest every day, and beside plugins that shuffle and repeat."""
+"""What people do with pytest every day."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 import pytest
@@ -10,92 +9,12 @@ import pytest
 from tests.needs import needs_bwrap
 from tests.plugin.project import Project
 
-CONFIGURATIONS = ["trial-1-with-skills", "trial-1-without-skills"]
-
-
-def needs_plugin(module: str) -> pytest.MarkDecorator:
-    """Return a mark for tests of what another plugin does beside us."""
-    is_missing = importlib.util.find_spec(module) is None
-    return pytest.mark.skipif(is_missing, reason=f"{module} is not installed")
-
 
 @pytest.fixture
 def failing(project: Project) -> Project:
     """Return a project whose audit fails in one item: a mutant that nobody detects."""
     project.edit('find = "hello", replace = ""', 'find = "hello", replace = "hello my"')
     return project
-
-
-# Plugins that shuffle and repeat.
-
-
-@needs_plugin("pytest_rerunfailures")
-@needs_bwrap
-@pytest.mark.slow
-def test_a_rerun_never_runs_a_trial_again(project: Project, pytester: pytest.Pytester) -> None:
-    """A trial that is repeated until it passes measures nothing."""
-    project.write(
-        "evals/test_own.py", "def test_own(evalarc_trial): assert not evalarc_trial.result\n"
-    )
-
-    session = project.inline(
-        *(pytester, "evals", "-q", "--evalarc-client=careless", "--evalarc-strict"),
-        *("--reruns", "2", "-m", "not evalarc_audit"),
-    )
-
-    assert session.ret == pytest.ExitCode.TESTS_FAILED
-    # The two tests, and the expectation and the success that this client misses.
-    assert session.counts["rerun"] == 2 * session.counts["failed"] == 8
-    assert sorted(project.starts()) == CONFIGURATIONS
-
-
-@needs_plugin("pytest_rerunfailures")
-@needs_bwrap
-@pytest.mark.slow
-def test_misses_are_not_rerun(project: Project, pytester: pytest.Pytester) -> None:
-    """They are no failures, so no option that reacts to failures reacts to them."""
-    session = project.inline(
-        pytester, "evals", "-q", "--evalarc-client=careless", "--reruns=2", "-m", "evalarc_trial"
-    )
-
-    assert session.ret == 0
-    assert "rerun" not in session.counts
-    assert session.counts["missed"] == 2
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param(("--randomly-seed=7",), marks=needs_plugin("pytest_randomly"), id="randomly"),
-        pytest.param(
-            ("--random-order-bucket=global", "--random-order-seed=7"),
-            marks=needs_plugin("random_order"),
-            id="random-order",
-        ),
-    ],
-)
-@pytest.mark.parametrize("workers", ["0", "2"])
-@needs_bwrap
-@pytest.mark.slow
-def test_shuffled_items_run_each_trial_once_and_in_the_order_of_the_plan(
-    project: Project, options: tuple[str, ...], workers: str
-) -> None:
-    """The order of configurations is part of the measurement, and chance is not to choose it."""
-    session = project.pytest(
-        *("-n", workers, "evals", "-q", "-m", "evalarc_trial", *options),
-        *("--evalarc-client=good", "--evalarc-trials=2"),
-    )
-
-    assert session.ret == 0
-    assert session.counts["passed"] == 20
-    in_order = [
-        *("trial-1-without-skills", "trial-1-with-skills"),
-        *("trial-2-with-skills", "trial-2-without-skills"),
-    ]
-    ran = project.starts()
-    assert (ran if workers == "0" else sorted(ran)) == (
-        in_order if workers == "0" else sorted(in_order)
-    )
 
 
 # Options of every day.

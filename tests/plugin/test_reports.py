@@ -145,6 +145,42 @@ def test_options_that_react_to_failures_do_not_react_to_misses(
     assert again.counts == {"passed": 6}
 
 
+OWN_WORDS = """
+from shell import *
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_teststatus(report):
+    status = yield
+    return ("xfailed", "x", "XFAIL") if hasattr(report, "wasxfail") else status
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.skipped and call.excinfo.typename != "Skipped":
+        report.outcome = "failed"
+    return report
+"""
+"""Has words of its own for all outcomes, as plugins that replace the terminal's reporter have, and
+asks the call how an item ended, as one that reruns what fails does."""
+
+
+def test_misses_are_told_beside_a_plugin_that_knows_only_the_words_of_pytest(
+    project: Project, pytester: pytest.Pytester
+) -> None:
+    """Why an agent missed something stands nowhere else, whoever counts it as what."""
+    nop = ("--evalarc-client=nop", "evals", "--evalarc-configuration=with", "-k", "nop")
+    project.write("conftest.py", OWN_WORDS)
+
+    session = project.inline(pytester, *nop)
+
+    assert session.ret == 0
+    assert session.counts == {"passed": 3, "xfailed": 3, "deselected": 6}
+    missed = [line for line in session.stdout.splitlines() if line.startswith("MISSED evals")]
+    assert len(missed) == 3
+    assert missed[0].endswith("misses greets: nobody says hello")
+
+
 def test_a_surviving_mutant_fails_the_run(project: Project, pytester: pytest.Pytester) -> None:
     """Checks that let a declared fault through cannot be trusted with anything."""
     project.edit('find = "hello", replace = ""', 'find = "hello", replace = "hello hello"')
