@@ -19,7 +19,7 @@ for _name in ("tests", "release", "docsite"):
     _helpers.__path__ = [str(Path(__file__).parent / _name)]
     sys.modules.setdefault(_name, _helpers)
 
-pytest_plugins = ["pytester", "tests.needs"]
+pytest_plugins = ["pytester", "tests.ids", "tests.needs"]
 
 # A claim about values is no claim about time, and a busy machine is no reason to fail. Who only
 # runs evals here has no need of the package.
