@@ -154,7 +154,7 @@ def test_a_session_without_end_is_cut_at_its_deadline(
     run_pytest: Callable[..., Evaluation],
 ) -> None:
     """It fails for its time, what it left by then is graded, and nothing of it goes on."""
-    project_with_tasks.add_small_task("doubling", agent_s=15)
+    project_with_tasks.add_small_task("doubling", agent_s=10)
     model_server.add("stuck", Script.of(*SOLVED, stuck))
     project_with_tasks.add_client(client_name, "stuck")
 
