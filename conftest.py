@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,7 +20,12 @@ for _name in ("tests", "release", "docsite"):
     _helpers.__path__ = [str(Path(__file__).parent / _name)]
     sys.modules.setdefault(_name, _helpers)
 
-pytest_plugins = ["pytester", "tests.needs"]
+# A shell lets what it runs in the background ignore Ctrl-C, and with the tests all that they start
+# would ignore it: whoever waits for the end of what was interrupted would wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+pytest_plugins = ["pytester", "tests.ids", "tests.needs"]
 
 # A claim about values is no claim about time, and a busy machine is no reason to fail. Who only
 # runs evals here has no need of the package.

@@ -101,6 +101,7 @@ def test_every_step_with_a_script_names_its_shell_and_every_input_is_used_and_de
         assert isinstance(found["default"], str)
 
 
+@pytest.mark.slow
 def test_the_task_of_a_project_is_checked(project: Path) -> None:
     """A task that is not valid stops the job with its problem."""
     assert run_step("Check tasks", project).returncode == 0
@@ -322,6 +323,7 @@ def test_the_hook_has_what_pre_commit_asks_for() -> None:
     assert not re.match(hook["files"], "src/evals.py")
 
 
+@pytest.mark.slow
 def test_the_hook_tells_every_problem_of_a_task(project: Path) -> None:
     """Whatever else the project asks of pytest."""
     (project / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", "utf-8")

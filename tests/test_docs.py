@@ -410,6 +410,7 @@ def run_in_project(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]
     return run
 
 
+@pytest.mark.slow
 def test_the_first_task_is_valid(run_in_project: Callable[..., pytest.RunResult]) -> None:
     """The first command that a reader tries must not fail."""
     run_in_project("--evalarc-check-tasks", "evals").assert_outcomes(passed=1)
@@ -862,6 +863,7 @@ def test_what_a_run_leaves_is_verified_as_the_page_shows(
     assert json.loads(Path("trajectory.json").read_bytes())["schema_version"] == "ATIF-v1.7"
 
 
+@pytest.mark.slow
 def test_the_output_in_the_readme_is_of_the_task_as_it_is(pytester: pytest.Pytester) -> None:
     """An output that no run prints any more is a promise that is broken at the first try."""
     (output,) = blocks(page("README.md"), "text")

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from pytest_evalarc.cli.main import main
@@ -15,6 +14,7 @@ from pytest_evalarc.model.base import Cause
 from pytest_evalarc.reporting.exports.rows import COLUMNS, LongRow
 from tests.batches import transcript_of, write_audit, write_batch
 from tests.documents import grading
+from tests.validation import jsonschema
 
 WITH, WITHOUT = "with-skills", "without-skills"
 SCHEMA = Path(__file__).parents[1] / "reporting/exports/schemas/mutation-testing-report-schema.json"

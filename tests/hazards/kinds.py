@@ -41,8 +41,12 @@ KINDS: Mapping[str, _Files] = {
             "test_whatever_is_wrong_after_ready_is_the_submissions_failure",
             "test_without_ready_it_is_an_infrastructure_error",
         ),
-        "grading/test_node.py": ("TestWhatACheckReports::test_a_submission_gets_what_it_earned",),
-        "grading/test_rust.py": ("TestWhatACheckReports::test_a_submission_gets_what_it_earned",),
+        "grading/toolchains/test_node.py": (
+            "TestWhatACheckReports::test_a_submission_gets_what_it_earned",
+        ),
+        "grading/toolchains/test_rust.py": (
+            "TestWhatACheckReports::test_a_submission_gets_what_it_earned",
+        ),
     },
     "a result is planted in advance": {
         "runs/test_trial.py": ("test_results_planted_by_a_client_change_nothing",),
@@ -91,7 +95,7 @@ KINDS: Mapping[str, _Files] = {
         "grading/toolchains/test_python.py": (
             "test_the_starters_settings_decide_what_is_formatted",
         ),
-        "grading/test_node.py": (
+        "grading/toolchains/test_node.py": (
             "TestWhatACheckReports::test_node_is_run_without_options_of_the_environment",
         ),
         "clients/embedded/test_player.py": ("test_the_project_cannot_change_how_the_player_runs",),
@@ -434,13 +438,13 @@ KINDS: Mapping[str, _Files] = {
         "clients/codex/test_sessions.py": ("test_a_repository_around_the_trial_stays_outside",),
     },
     "what builds the submission runs at grading time": {
-        "grading/test_rust.py": (
+        "grading/toolchains/test_rust.py": (
             "TestAttacks::test_plain_cargo_is_not_fooled",
             "TestAttacks::test_the_receipt_is_not",
             "TestWhatACheckReports::test_no_step_knows_a_check",
             "TestGrading::test_nothing_that_is_left_buys_an_exclusion",
         ),
-        "grading/test_node.py": (
+        "grading/toolchains/test_node.py": (
             "TestAttacks::test_the_channel_is_not",
             "TestWhatACheckReports::test_no_file_holds_the_check_while_the_submission_runs",
         ),

@@ -26,7 +26,7 @@ esac
 grep -q hello src/greeting
 """
 LIMITS = (
-    "[limits]\nmemory_mib = 64\nprocesses = 32\noutput_mib = 1\n\n[checks.greets]\ndeadline = 3"
+    "[limits]\nmemory_mib = 64\nprocesses = 32\noutput_mib = 1\n\n[checks.greets]\ndeadline = 5"
 )
 MUTANT = """\
 [[mutants]]

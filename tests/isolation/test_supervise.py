@@ -527,6 +527,10 @@ def test_a_namespace_dies_with_the_thread_that_started_it() -> None:
         started.append(running)
         while not running.stdout.total_bytes:
             running.pump(1.0)
+        # Only after it has started the program does the first process bind itself to the sandbox,
+        # and then it waits.
+        first = psutil.Process(running.pid).children()[0]
+        assert becomes_true(lambda: first.status() == psutil.STATUS_SLEEPING)
 
     thread = threading.Thread(target=start)
     thread.start()

@@ -34,3 +34,14 @@ from tests.plugin.project import Project
 def project(tmp_path: Path) -> Project:
     """Return a project with one valid task; a whole audit of it takes a moment."""
     return Project(tmp_path / "project", tmp_path / "trials")
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Return the arguments of a pytest with no plugin but ours and those that it stands on.
+
+    All that are installed take most of the time in which a session is configured, and say nothing
+    of how it is.
+    """
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return ("-p", "evalarc", "-p", "timeout", "-p", "xdist")

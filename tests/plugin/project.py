@@ -92,12 +92,19 @@ class Session(NamedTuple):
 
 
 class Project:
-    """A project root with `evals/`, and its task `hello`."""
+    """A project root with `evals/`, and its task `hello`.
 
-    def __init__(self, root: Path, eval_root: Path) -> None:
+    Args:
+        root: The project's folder.
+        eval_root: Working folders of its trials; what lies beside them is the project's own.
+        compiled: Compiled modules of its sessions. All tests should share them, as compiling what
+            a session imports takes longer than most; None is beside the folder of this test.
+    """
+
+    def __init__(self, root: Path, eval_root: Path, *, compiled: Path | None = None) -> None:
         self.root = root
         self.eval_root = eval_root
-        self.compiled = eval_root.parents[1] / "compiled"
+        self.compiled = compiled or eval_root.parents[1] / "compiled"
         self.starts_file = eval_root.with_name("starts")
         self.cache_home = eval_root.with_name("cache")
         self.write("shell.py", SHELL)

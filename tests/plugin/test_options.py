@@ -118,13 +118,13 @@ INI_FILES = {
 
 
 @pytest.fixture
-def configured(pytester: pytest.Pytester) -> Callable[..., EvalSession]:
+def configured(pytester: pytest.Pytester, alone: tuple[str, ...]) -> Callable[..., EvalSession]:
     """Return the session of a pytest configured in a folder with tasks."""
 
     def configure(*arguments: str) -> EvalSession:
         for folder in ("evals/tasks", "other"):
             (pytester.path / folder).mkdir(parents=True, exist_ok=True)
-        evals = active_session(pytester.parseconfigure(*arguments))
+        evals = active_session(pytester.parseconfigure(*alone, *arguments))
         assert evals is not None
         return evals
 
@@ -229,6 +229,7 @@ def test_a_wrong_value_ends_the_session_in_one_sentence(
     assert not project.results.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["--evalarc-client", "orakle"], ["--evalarc-task", "helo"], [f"{TASK_ID}::audit::silnt"]],
@@ -242,6 +243,7 @@ def test_workers_do_not_multiply_a_usage_error(project: Project, arguments: list
     assert len(session.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["evalarc_strict = perhaps", "evalarc_trials = many"])
 def test_a_wrong_ini_value_ends_the_session_in_one_sentence(project: Project, line: str) -> None:
     """An ini file is read on every start, so what is wrong in it must be easy to find."""

@@ -53,14 +53,18 @@ TRIAL = f"{TASK_ID}::nop::with-skills::trial-001"
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_work_is_bounded_before_any_task_is_loaded(
-    arguments: list[str], groups: int | None, project: Project, pytester: pytest.Pytester
+    arguments: list[str],
+    groups: int | None,
+    project: Project,
+    pytester: pytest.Pytester,
+    alone: tuple[str, ...],
 ) -> None:
     """A worker more than there is work for costs a start; one too few costs a trial's time."""
     project.add_task("other")
     project.write("test_unit.py", "def test_unit(): pass\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project.root)
-        config = pytester.parseconfig("--rootdir", str(project.root), *arguments)
+        config = pytester.parseconfig(*alone, "--rootdir", str(project.root), *arguments)
 
         found = most_groups(config, project.root / "evals/tasks", Options(config))
 
@@ -69,12 +73,12 @@ def test_work_is_bounded_before_any_task_is_loaded(
 
 @pytest.mark.parametrize("arguments", [["evals/tasks"], ["-m", "evalarc_audit"]], ids=" ".join)
 def test_a_pack_alone_knows_its_controls(
-    arguments: list[str], project: Project, pytester: pytest.Pytester
+    arguments: list[str], project: Project, pytester: pytest.Pytester, alone: tuple[str, ...]
 ) -> None:
     """Loading it takes longer than a worker's start."""
     project.add_task("packed", TASK.replace('toolchain = "shell"', 'pack = "durable-kv"'))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project.root)
-        config = pytester.parseconfig("--rootdir", str(project.root), *arguments)
+        config = pytester.parseconfig(*alone, "--rootdir", str(project.root), *arguments)
 
         assert most_groups(config, project.root / "evals/tasks", Options(config)) is None

@@ -126,14 +126,19 @@ class Host:
 
 
 class Hosts:
-    """The hosts, and what ssh needs to reach them."""
+    """The hosts, and what ssh needs to reach them.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Where all that is theirs lies; made here.
+        compiled: Compiled modules of their sessions.
+    """
+
+    def __init__(self, folder: Path, *, compiled: Path) -> None:
         self.config = folder / "ssh_config"
         self.known = folder / "known_hosts"
         folder.mkdir()
         make_key(folder / "user_key")
-        self._compiled = folder / "compiled"
+        self._compiled = compiled
         self.a, self.b = (
             Host(name, folder / name, folder / "user_key") for name in ("hostA", "hostB")
         )

@@ -28,7 +28,8 @@ from tests.system.evaluation import EVALS, MODELS, SMALL_SOLUTION, Evaluation, T
 
 pytestmark = [pytest.mark.slow, needs_srt, pytest.mark.timeout(580)]
 
-TRIALS = 3
+TRIALS = 2
+"""So few show a mean over trials, and rounds that begin with either configuration."""
 TURN_TOKENS = sum(vars(Usage()).values())
 SKILLS = {"store-durability": "fixture-store", "settings-durability": "fixture-settings"}
 SERVED = {"claude": [MODELS["claude"]], "codex": []}
@@ -62,8 +63,9 @@ def test_a_treatment_that_helps_is_measured(
         benchmark["configurations"][name] for name in ("without-skills", "with-skills")
     )
     assert (benchmark["selection"], benchmark["isolation"]) == ("complete", "enforced")
-    assert counts(without) == {"planned": 3, "eligible": 3, "succeeded": 0, "failed": 3}
-    assert counts(treated) == {"planned": 3, "eligible": 3, "succeeded": 3, "failed": 0}
+    every = {"planned": TRIALS, "eligible": TRIALS}
+    assert counts(without) == {**every, "succeeded": 0, "failed": TRIALS}
+    assert counts(treated) == {**every, "succeeded": TRIALS, "failed": 0}
     assert without["causes"]["failed"] == {"code": TRIALS}
     assert treated["observed_load"] == {
         SKILLS[task]: {"loaded": TRIALS, "attempted": 0, "not_observed": 0, "unknown": 0}
@@ -152,7 +154,7 @@ def test_a_session_without_end_is_cut_at_its_deadline(
     run_pytest: Callable[..., Evaluation],
 ) -> None:
     """It fails for its time, what it left by then is graded, and nothing of it goes on."""
-    project_with_tasks.add_small_task("doubling", agent_s=15)
+    project_with_tasks.add_small_task("doubling", agent_s=10)
     model_server.add("stuck", Script.of(*SOLVED, stuck))
     project_with_tasks.add_client(client_name, "stuck")
 

@@ -150,7 +150,7 @@ def test_a_deadline_leaves_no_process_and_loses_no_usage(
 ) -> None:
     """The agent's tools run in sessions of their own, and ignore every polite signal."""
     project = project_with_tasks
-    folder = add_small_task(project, deadline_s=8)
+    folder = add_small_task(project, deadline_s=12)
     project.add_client(client_name, "late")
     # By this number of seconds no process of another test is taken for one of this.
     seconds = str(10_000_000 + secrets.randbelow(10_000_000))

@@ -66,9 +66,11 @@ class Spread:
     """A project, with a checkout on each of two hosts."""
 
     def __init__(self, folder: Path) -> None:
-        self.project = Project(folder / "project", folder / "alone" / "trials")
+        shared = folder.with_name("compiled")
+        own = folder / "alone" / "trials"
+        self.project = Project(folder / "project", own, compiled=shared)
         self.project.write("evals/conftest.py", CLIENTS)
-        self.hosts = Hosts(folder / "ssh")
+        self.hosts = Hosts(folder / "ssh", compiled=shared)
         self.hold = folder / "hold"
         self._tmp = folder / "tmp"
         self._tmp.mkdir()

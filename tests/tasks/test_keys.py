@@ -12,7 +12,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from pytest_evalarc.errors import TaskProblems
@@ -21,6 +20,7 @@ from pytest_evalarc.packs.durable_kv.pack import DurableKv
 from pytest_evalarc.tasks import keys, load
 from pytest_evalarc.tasks.toml import TomlDocument
 from tests.tasks.project import TASK, TOOLCHAINS, Project
+from tests.validation import jsonschema
 
 ROOT = Path(__file__).parents[2]
 PACKS = {"durable-kv": lambda: DurableKv.info}

@@ -148,7 +148,8 @@ class Watched(Project):
     """A project whose sessions have a key, and of whose processes the records are kept."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "project", folder / "trials")
+        shared = folder.parents[1] / "compiled"
+        super().__init__(folder / "project", folder / "trials", compiled=shared)
         self.folder = folder
         self.records = folder.with_name(f"{folder.name}-records")
         self.traffic = self.records / "traffic"

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -65,17 +66,7 @@ def page(gathered: Gathered, left: Allowance) -> str:
         left: What was left of the page's room once all was gathered.
     """
     style, script = (_own(name) for name in ("style.css", "page.js"))
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # Data is made safe for its element where it becomes JSON; numbers stand as JSON has them.
-    environment.filters |= {"json_element": Markup, "exact": json.dumps}
-    template = environment.get_template("page.html.j2")
+    template = _environment().get_template("page.html.j2")
     answers = [words.answer(part.benchmark) for part in gathered.trials]
     together = list(all_tasks(gathered.summaries))
     return template.render(
@@ -99,6 +90,22 @@ def page(gathered: Gathered, left: Allowance) -> str:
         script=script,
         policy=_policy(style, script),
     )
+
+
+@cache
+def _environment() -> Environment:
+    """Return what templates are compiled in, which takes longer than most pages."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Data is made safe for its element where it becomes JSON; numbers stand as JSON has them.
+    environment.filters |= {"json_element": Markup, "exact": json.dumps}
+    return environment
 
 
 def _own(name: str) -> Markup:
