@@ -65,7 +65,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Hundreds of real programs on a machine shared by others leave something to chance, and a whole
     run is half an hour. A test that was rerun is named by `-rR`, and is a fault to be mended.
     """
-    if os.environ.get("CI") == "true" and config.pluginmanager.hasplugin("rerunfailures"):
+    has = config.pluginmanager.hasplugin
+    # The plugin `flaky` would read the same mark in its own way.
+    if os.environ.get("CI") == "true" and has("rerunfailures") and not has("flaky"):
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
