@@ -54,7 +54,7 @@ TASKS = {
         1,
     ),
     "settings-durability": PLAIN,
-    "ticket-labels": PLAIN,
+    "ticket-labels": TASK,
     "url-slugs": PLAIN.replace('["src"]', '["src", "slugs.py"]'),
 }
 LABELS = """\

@@ -6,7 +6,7 @@ The commands of a page run in their order, in one project that is as the page su
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,8 @@ NOT_HERE: Mapping[tuple[str, str], str] = {
 """Commands that cannot be run here, by page and beginning, with the reason."""
 
 DOCS = "tests/test_docs.py"
+NEW_TASKS = "test_the_commands_of_the_page_on_new_tasks_work_in_their_order"
+TOOLCHAIN = "test_the_toolchain_of_the_page_grades_and_is_not_forged"
 PACKS = "test_the_commands_of_the_page_on_packs_work_in_their_order"
 ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
     ("README.md", "pip install pytest-evalarc"): (
@@ -96,19 +98,22 @@ ELSEWHERE: Mapping[tuple[str, str], tuple[str, str]] = {
         DOCS,
         "test_what_a_run_leaves_is_verified_as_the_page_shows",
     ),
-    ("docs/extending.md", "pytest --evalarc-task ticket-labels "): (
+    ("docs/mutants.md", "pytest --evalarc-task ticket-labels "): (
         DOCS,
-        "test_the_treatment_of_the_page_on_extending_takes_the_words_away",
+        "test_the_mutants_of_the_page_are_noticed",
     ),
-    ("docs/mutants.md", ""): (DOCS, "test_the_mutants_of_the_page_are_noticed"),
-    ("docs/new-task.md", ""): (
+    ("docs/new-task.md", "pytest-evalarc init my-task "): (DOCS, NEW_TASKS),
+    ("docs/new-task.md", "pytest --evalarc-check-tasks evals "): (DOCS, NEW_TASKS),
+    ("docs/new-task.md", "pytest --evalarc-task my-task "): (DOCS, NEW_TASKS),
+    ("docs/own-treatment.md", "pytest --evalarc-task ticket-labels "): (
         DOCS,
-        "test_the_commands_of_the_page_on_new_tasks_work_in_their_order",
+        "test_the_treatment_of_the_page_takes_the_words_away",
     ),
     ("docs/packs.md", "pytest-evalarc init tickets "): (DOCS, PACKS),
     ("docs/packs.md", "pytest evals -k audit"): (DOCS, PACKS),
     ("docs/packs.md", "pytest --evalarc-task tickets "): (DOCS, PACKS),
-    ("docs/toolchains.md", ""): (DOCS, "test_the_toolchain_of_the_page_grades_and_is_not_forged"),
+    ("docs/toolchains.md", "pytest --evalarc-task sum-lines"): (DOCS, TOOLCHAIN),
+    ("docs/toolchains.md", "pytest --evalarc-task sum-lines "): (DOCS, TOOLCHAIN),
     ("docs/tutorial.md", "pytest "): (
         DOCS,
         "test_the_commands_of_the_tutorial_work_in_their_order",
@@ -216,6 +221,12 @@ def own_client(world: World) -> None:
     )
 
 
+def own_treatment(world: World) -> None:
+    shutil.copy(EXAMPLES / "own-treatment" / "conftest.py", world.project / "own_treatment.py")
+    with (world.project / "conftest.py").open("a") as conftest:
+        conftest.write('\npytest_plugins = ["own_treatment"]\n')
+
+
 def own_expectations(world: World) -> None:
     shutil.copy(EXAMPLES / "own-expectations/evals/test_expectations.py", world.project / "evals")
 
@@ -247,11 +258,19 @@ READY: Mapping[str, Callable[[World], None]] = {
     "docs/exports.md": other_programs,
     "docs/extending.md": own_client,
     "docs/migrating.md": other_programs,
+    "docs/own-treatment.md": own_treatment,
     "docs/regrade.md": a_night,
     "docs/report.md": an_old_batch,
 }
 NEED_RESULTS = ("docs/ci.md", "docs/compare.md", "docs/exports.md")
+PLACEBO = (
+    "pytest --evalarc-task ticket-labels --evalarc-client claude -m evalarc_trial "
+    "--evalarc-treatment {0} --evalarc-batch {0}"
+)
 BEFORE: Mapping[str, str] = {
+    "pytest-evalarc compare results/placebo results/skills ": " && ".join(
+        PLACEBO.format(treatment) for treatment in ("placebo", "skills")
+    ),
     # The other machines of the batch.
     "pytest-evalarc merge shards/*": "for K in 1 3 4; do pytest -q --evalarc-task url-slugs "
     "--evalarc-trials 20 --evalarc-batch night --evalarc-shard $K/4 --evalarc-results=shards/$K "
@@ -270,6 +289,13 @@ STATUS = {
     # An imported task says itself what it lacks.
     ("docs/migrating.md", "pytest --evalarc-check-tasks evals"): 1,
 }
+
+
+def steps(page: str) -> Iterator[tuple[str, int]]:
+    """Yield what is typed for a page, the words between its commands included, and its status."""
+    for command in RUN[page]:
+        yield from ((it, 0) for begins, it in BEFORE.items() if command.startswith(begins))
+        yield command, STATUS.get((page, command), 0)
 
 
 def test_what_is_made_ready_is_run() -> None:
@@ -292,15 +318,10 @@ def test_the_commands_of_a_page_work_in_their_order(
     prepared: World = request.getfixturevalue("used" if page in NEED_RESULTS else "plain")
 
     world = prepared.copied(tmp_path / "project")
-    world.keep_tasks(RUN[page])
+    world.keep_tasks([command for command, _ in steps(page)])
     READY.get(page, lambda _: None)(world)
-    for command in RUN[page]:
-        for begins, before in BEFORE.items():
-            if command.startswith(begins):
-                made = world.run(before, {})
-                assert made.returncode == 0, f"before {command}\n{made.stdout}"
+    for command, status in steps(page):
         done = world.run(command, ENVIRONMENT.get(page, {}))
-        expected = STATUS.get((page, command), 0)
-        assert done.returncode == expected, f"{command}\n{done.stdout}"
+        assert done.returncode == status, f"{command}\n{done.stdout}"
         assert "Traceback" not in done.stdout, f"{command}\n{done.stdout}"
         assert "INTERNALERROR" not in done.stdout, f"{command}\n{done.stdout}"

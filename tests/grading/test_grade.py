@@ -191,7 +191,7 @@ def test_what_is_missing_of_ours_is_an_infrastructure_error(
     if broken == "tools":
         lab = replace(lab, tools=replace(lab.tools, root=tmp_path))
     elif broken == "interpreter":
-        module = "pytest_evalarc.grading.toolchains.python.base_python"
+        module = "pytest_evalarc.grading.scripted.base_python"
         monkeypatch.setattr(module, lambda: Path("/usr/bin/no-such-python"))
     elif broken == "formatter":
         (small_task.folder / "starter" / "ruff.toml").write_text("quote-style = 7\n")

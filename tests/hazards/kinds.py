@@ -277,7 +277,7 @@ KINDS: Mapping[str, _Files] = {
             "test_a_verdict_that_changes_on_the_reference_is_flaky",
             "test_a_starter_or_repeat_that_the_harness_broke_voids_the_audit",
         ),
-        "plugin/test_habits.py": (
+        "plugin/test_coexistence.py": (
             "test_a_rerun_never_runs_a_trial_again",
             "test_misses_are_not_rerun",
         ),
