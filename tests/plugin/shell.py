@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -142,8 +143,10 @@ def _die() -> None:
 
 
 def _die_once() -> None:
-    """Die in the first session that is started."""
-    if len(Path(os.environ["SHELL_STARTS"]).read_text().splitlines()) == 1:
+    """Die in one session alone, whichever of several workers comes first."""
+    mark = Path(os.environ["SHELL_STARTS"]).with_suffix(".died")
+    with contextlib.suppress(FileExistsError):
+        mark.touch(exist_ok=False)
         _die()
 
 
