@@ -68,8 +68,8 @@ class Fault:
 
     def __str__(self) -> str:
         what = "SIGKILL" if self.error is None else errno.errorcode[self.error]
-        whence = " from" if self.lasting else ""
-        return f"{what}{whence} at {'/'.join(self.kinds)} call {self.at}"
+        further = " and all that follow" if self.lasting else ""
+        return f"{what} at {'/'.join(self.kinds)} call {self.at}{further}"
 
 
 @dataclass(frozen=True, kw_only=True)
