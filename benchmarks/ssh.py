@@ -47,7 +47,7 @@ class Spread:
 
     def __init__(self, folder: Path) -> None:
         self.project = Project(folder / "project", folder / "alone" / "trials")
-        self.hosts = Hosts(folder / "ssh")
+        self.hosts = Hosts(folder / "ssh", compiled=folder / "compiled")
         self.hosts.check_out(self.project.root)
 
     def controller_s(self, trials: int, *over: str) -> float:
