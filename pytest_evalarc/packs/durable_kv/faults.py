@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_evalarc.packs.controls import Fault
 
 _PYTHON_SWAPS = "swapped = current == canonical(expected)"
+_PYTHON_SAVES = '        self._journal.write(f"{json.dumps(operations)}\\n")\n'
 _JAVASCRIPT_SWAPS = "const swapped = isDeepStrictEqual(current, expected);"
 _JAVASCRIPT_SAVES = "    save(this.#file, entries);\n"
 
@@ -14,7 +15,7 @@ FAULTS = (
         target="basic",
         description="Acknowledges every request and does nothing.",
         edits={
-            "python": [("reply = answer(database, parsed(line))", 'reply = {"ok": True}')],
+            "python": [("json.dumps(answer(store, parsed(line)))", 'json.dumps({"ok": True})')],
             "javascript": [
                 ("const reply = answer(store, parsed(line));", "const reply = { ok: true };")
             ],
@@ -25,7 +26,7 @@ FAULTS = (
         target="persistence",
         description="Keeps everything in memory, so that a restart forgets it.",
         edits={
-            "python": [("sqlite3.connect(path)", 'sqlite3.connect(":memory:")')],
+            "python": [(_PYTHON_SAVES, "")],
             "javascript": [(_JAVASCRIPT_SAVES, "")],
         },
     ),
@@ -37,10 +38,11 @@ FAULTS = (
             "python": [
                 ("return all(map(is_write, operations))", "return True"),
                 (
-                    "                write(database, operation)\n",
+                    "            store.write(operations)\n",
+                    "            for operation in operations:\n"
                     "                if not is_write(operation):\n"
                     "                    return INVALID\n"
-                    "                write(database, operation)\n",
+                    "                store.write([operation])\n",
                 ),
             ],
             "javascript": [
@@ -92,12 +94,7 @@ FAULTS = (
         target="basic",
         description="Acknowledges a delete and keeps the entry.",
         edits={
-            "python": [
-                (
-                    '"DELETE FROM entries WHERE key = ?"',
-                    '"DELETE FROM entries WHERE key = ? AND 0"',
-                )
-            ],
+            "python": [("self._entries.pop(key, None)", "pass")],
             "javascript": [("      else entries.delete(key);\n", "")],
         },
     ),
@@ -115,10 +112,7 @@ FAULTS = (
         target="crash_recovery",
         description="Commits at a clean exit alone, so that a kill forgets what was acknowledged.",
         edits={
-            "python": [
-                ("        database.commit()\n", ""),
-                ("    database.close()\n", "    database.commit()\n    database.close()\n"),
-            ],
+            "python": [("        self._journal.flush()\n", "")],
             "javascript": [
                 (_JAVASCRIPT_SAVES, ""),
                 (

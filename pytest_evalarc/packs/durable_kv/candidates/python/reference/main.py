@@ -1,15 +1,13 @@
 """A durable key-value service: a JSON request per line in, a JSON reply per line out.
 
-It is started with the path of its database, which it makes when there is none.
+It is started with the path of its journal, which it makes when there is none.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 
-TABLE = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
 FIELDS: dict[str, set[str]] = {
     "get": set(),
     "put": {"value"},
@@ -25,39 +23,42 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def opened(path: str) -> sqlite3.Connection:
-    """Return the database, set to reach the disk with every commit."""
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute(TABLE)
-    return database
+class Store:
+    """Values by key, each in its spelling, and the journal from which the next process has them."""
 
+    def __init__(self, path: str) -> None:
+        self._entries: dict[str, str] = {}
+        # Open as long as the process lives; pathlib would take each start some milliseconds.
+        self._journal = open(path, "a+", encoding="ascii")  # noqa: PTH123, SIM115
+        self._journal.seek(0)
+        for line in self._journal:
+            self._apply(json.loads(line))
 
-def read(database: sqlite3.Connection, key: str) -> str | None:
-    """Return the spelling of a key's value, or None when it has none."""
-    # Spelt in ASCII, a key may hold any character that JSON can name.
-    row = database.execute("SELECT value FROM entries WHERE key = ?", (canonical(key),)).fetchone()
-    return None if row is None else str(row[0])
+    def get(self, key: str) -> str | None:
+        """Return the spelling of a key's value, or None when it has none."""
+        return self._entries.get(canonical(key))
 
+    def write(self, operations: list[dict[str, object]]) -> None:
+        """Apply puts and deletes in order; no end of this process undoes them when it returns."""
+        self._apply(operations)
+        self._journal.write(f"{json.dumps(operations)}\n")
+        self._journal.flush()
 
-def put(database: sqlite3.Connection, key: str, value: object) -> None:
-    """Set a key's value."""
-    entry = (canonical(key), canonical(value))
-    database.execute("INSERT OR REPLACE INTO entries VALUES (?, ?)", entry)
+    def swap(self, key: str, expected: object, value: object) -> bool:
+        """Set a key's value if it has the expected one; return whether it did."""
+        current = self.get(key)
+        swapped = current == canonical(expected)
+        if swapped:
+            self.write([{"op": "put", "key": key, "value": value}])
+        return swapped
 
-
-def delete(database: sqlite3.Connection, key: str) -> None:
-    """Remove a key, if it is there."""
-    database.execute("DELETE FROM entries WHERE key = ?", (canonical(key),))
-
-
-def swap(database: sqlite3.Connection, key: str, expected: object, value: object) -> bool:
-    """Set a key's value if it has the expected one; return whether it did."""
-    current = read(database, key)
-    swapped = current == canonical(expected)
-    if swapped:
-        put(database, key, value)
-    return swapped
+    def _apply(self, operations: list[dict[str, object]]) -> None:
+        for operation in operations:
+            key = canonical(operation["key"])
+            if operation["op"] == "put":
+                self._entries[key] = canonical(operation["value"])
+            else:
+                self._entries.pop(key, None)
 
 
 def is_write(operation: object) -> bool:
@@ -78,32 +79,22 @@ def is_valid(request: object) -> bool:
     return False
 
 
-def write(database: sqlite3.Connection, operation: object) -> None:
-    """Apply a valid put or delete."""
-    match operation:
-        case {"op": "put", "key": key, "value": value}:
-            put(database, key, value)
-        case {"op": "delete", "key": key}:
-            delete(database, key)
-
-
-def answer(database: sqlite3.Connection, request: object) -> dict[str, object]:
+def answer(store: Store, request: object) -> dict[str, object]:
     """Apply a request and return its reply; an invalid one changes nothing."""
     if not is_valid(request):
         return INVALID
     match request:
         case {"op": "get", "key": key}:
-            found = read(database, key)
+            found = store.get(key)
             if found is None:
                 return {"ok": True, "found": False}
             return {"ok": True, "found": True, "value": json.loads(found)}
         case {"op": "cas", "key": key, "expected": expected, "value": value}:
-            return {"ok": True, "swapped": swap(database, key, expected, value)}
+            return {"ok": True, "swapped": store.swap(key, expected, value)}
         case {"op": "batch", "operations": operations}:
-            for operation in operations:
-                write(database, operation)
-        case _:
-            write(database, request)
+            store.write(operations)
+        case dict():
+            store.write([request])
     return {"ok": True}
 
 
@@ -115,15 +106,11 @@ def parsed(line: str) -> object:
         return None
 
 
-def serve(database: sqlite3.Connection) -> None:
-    """Answer requests until the input ends; what is acknowledged is on the disk."""
+def serve(store: Store) -> None:
+    """Answer requests until the input ends."""
     for line in sys.stdin:
-        reply = answer(database, parsed(line))
-        # All that a request writes is one transaction, and a reply is a promise to keep it.
-        database.commit()
-        print(json.dumps(reply), flush=True)
-    database.close()
+        print(json.dumps(answer(store, parsed(line))), flush=True)
 
 
 if __name__ == "__main__":
-    serve(opened(sys.argv[1]))
+    serve(Store(sys.argv[1]))
