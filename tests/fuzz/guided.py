@@ -24,9 +24,10 @@ ROOT = Path(__file__).parents[2]
 class Target(NamedTuple):
     """One reader, and inputs to begin with."""
 
-    run: Callable[[bytes], object]
-    """Fails with anything but a refusal that is told as it should be."""
+    run: Callable[[bytes], bool]
+    """Whether the reader took it; fails unless a refusal is told as it should be."""
     seeds: Sequence[bytes]
+    """The first is one that the reader takes."""
 
 
 def channel(folder: Path) -> Target:
@@ -35,8 +36,10 @@ def channel(folder: Path) -> Target:
 
     whole = of.channel(of.WHOLE)
 
-    def run(data: bytes) -> None:
-        assert of.require_judged(data, of.EXIT) != "passed" or data == whole
+    def run(data: bytes) -> bool:
+        passed = of.require_judged(data, of.EXIT) == "passed"
+        assert not passed or data == whole
+        return passed
 
     return Target(run, [whole, of.channel(of.WHOLE[:1])])
 
@@ -47,9 +50,11 @@ def document(folder: Path) -> Target:
     from pytest_evalarc.files.strict import loads
     from tests.fuzz.forms import refusing
 
-    def run(data: bytes) -> None:
+    def run(data: bytes) -> bool:
         with refusing(DocumentError):
             json.dumps(loads(data, where="it"), allow_nan=False).encode()
+            return True
+        return False
 
     return Target(run, [b'{"a": [1, -2.5e3, "\\u00e9", null, true]}', b'"\\ud83d\\ude00"'])
 
@@ -60,9 +65,11 @@ def gate(folder: Path) -> Target:
     from pytest_evalarc.errors import UsageError
     from tests.fuzz.forms import refusing
 
-    def run(data: bytes) -> None:
+    def run(data: bytes) -> bool:
         with refusing(UsageError):
             parse_gate(data.decode("utf-8", "replace"))
+            return True
+        return False
 
     return Target(run, [b"delta.success_rate >= 0.1 and without.success_rate < 0.9"])
 
@@ -72,15 +79,18 @@ def listing(folder: Path) -> Target:
     import hashlib
 
     from pytest_evalarc.files.parcel import Closing, Opening
-    from tests.fuzz.test_folders import receive
+    from tests.fuzz.test_folders import EMPTY, receive
 
-    def run(data: bytes) -> None:
+    rows = [("a", 0o755, 0, None), ("a/b", 0o644, 0, EMPTY)]
+
+    def run(data: bytes) -> bool:
         closing = Closing(hashlib.sha256(data).hexdigest())
         with tempfile.TemporaryDirectory(dir=folder) as name:
-            receive(Path(name, "staging"), Opening(len(data)), data, closing)
+            arrived = receive(Path(name, "staging"), Opening(len(data)), data, closing)
             assert {path.name for path in Path(name).iterdir()} <= {"staging"}
+        return arrived
 
-    return Target(run, [b'[{"path": "a", "type": "directory", "mode": "0755", "size": 0}]', b"[]"])
+    return Target(run, [json.dumps(rows).encode(), b"[]"])
 
 
 def stream(name: str) -> Callable[[Path], Target]:
@@ -92,8 +102,10 @@ def stream(name: str) -> Callable[[Path], Target]:
 
         trials = write_trials(folder / "trials")
 
-        def run(data: bytes) -> None:
-            of.require_told(of.read(name, folder, data), trials)
+        def run(data: bytes) -> bool:
+            found = of.read(name, folder, data)
+            of.require_told(found, trials)
+            return found.interpreted
 
         return Target(run, of.RECORDED.get(name, of.OWN))
 
@@ -110,7 +122,7 @@ def task(folder: Path) -> Target:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, "utf-8")
 
-    return Target(lambda data: of.load(folder, data), [TASK.encode(), *of.SHIPPED])
+    return Target(lambda data: not of.load(folder, data), [TASK.encode(), *of.SHIPPED])
 
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
@@ -152,7 +164,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ):
         folder = Path(name).resolve()
         target = TARGETS[asked.target](folder)
-        atheris.Setup([sys.argv[0], *options(folder, target.seeds, asked.seconds)], target.run)
+
+        def one(data: bytes) -> None:
+            # What it returned would be an order to libFuzzer.
+            target.run(data)
+
+        atheris.Setup([sys.argv[0], *options(folder, target.seeds, asked.seconds)], one)
         atheris.Fuzz()
 
 
