@@ -32,7 +32,16 @@ def unpack_commit(commit: str, folder: Path) -> None:
     """Write the files of a commit into a folder, with the same modes under every umask."""
     archive = _git("-c", "tar.umask=0022", "archive", "--format=tar", commit)
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-        opened.extractall(folder, filter="tar")
+        unpack(opened, folder)
+
+
+def unpack(archive: tarfile.TarFile, folder: Path) -> None:
+    """Write what an archive holds into a folder, and nothing outside where this Python can tell.
+
+    The first releases of Python 3.11 know no filters, and take no argument for one.
+    """
+    archive.extraction_filter = getattr(tarfile, "tar_filter", lambda member, _: member)
+    archive.extractall(folder)
 
 
 def build(source: Path, dist: Path, *, epoch: int) -> tuple[Path, Path]:
@@ -55,7 +64,7 @@ def build(source: Path, dist: Path, *, epoch: int) -> tuple[Path, Path]:
     # From what is handed out and not from the folder, so that the two cannot differ.
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(sdist) as opened:
-            opened.extractall(folder, filter="tar")
+            unpack(opened, Path(folder))
         (unpacked,) = Path(folder).iterdir()
         _run_backend("--wheel", unpacked, dist, epoch=epoch)
     (wheel,) = dist.glob("*.whl")

@@ -25,6 +25,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from release.build import unpack
+
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "docs" / "examples" / "first-task" / "evals"
 HEADER = "evalarc: tasks in "
@@ -195,7 +197,7 @@ def fetch(version: str, folder: Path) -> Path:
     subprocess.run([*pip, *wanted, "--dest", str(folder)], check=True)
     (archive,) = folder.glob("pytest-*.tar.gz")
     with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+        unpack(packed, folder)
     return folder / archive.name.removesuffix(".tar.gz")
 
 

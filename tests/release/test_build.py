@@ -15,7 +15,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 import pytest_evalarc
-from release.build import build
+from release.build import build, unpack
 from release.sbom import TOOLS, empty_environment, install_wheel, tool_components, write_sbom
 from tests.needs import needs, needs_bwrap
 from tests.wheels import EPOCH, PROJECT, checkout, closure, lay_dependencies, tracked
@@ -45,6 +45,26 @@ def test_two_builds_give_the_same_bytes(
 
     assert [path.name for path in again] == [path.name for path in built]
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in built]
+
+
+@pytest.mark.parametrize("knows_filters", [True, False])
+def test_what_is_unpacked_is_the_same_where_python_knows_no_filters(
+    built: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    knows_filters: bool,
+) -> None:
+    """They came with 3.11.4, and systems that are in use have an older one."""
+    if not knows_filters:
+        monkeypatch.delattr(tarfile, "tar_filter", raising=False)
+
+    with tarfile.open(built[1]) as sdist:
+        unpack(sdist, tmp_path)
+        modes = {member.name: member.mode for member in sdist if member.isfile()}
+
+    found = {path: (tmp_path / path).stat().st_mode & 0o777 for path in modes}
+    assert found == modes
 
 
 def test_a_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
